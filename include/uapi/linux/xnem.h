@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: (GPL-2.0 WITH Linux-syscall-note) OR MIT */
+/*
+ * xnem.h - the ioctl interface of /dev/xnem<N>
+ *
+ * N is the xenbus id of the device.  Each open makes a context that belongs
+ * to the process (mm) that opened it: from another one, as a child has it
+ * after fork, every call fails with EPERM, and only close does anything.  The
+ * context ends when its last file descriptor is closed: what it asked for is
+ * cancelled and its regions go, without making the closing process wait.
+ *
+ * Layout: the same for 32-bit and 64-bit callers; addresses are 64 bits wide
+ * (__u64); reserved fields and unknown flags must be zero (EINVAL), so that a
+ * later version can give them a meaning.  Every call may sleep unless it says
+ * otherwise.  Every call can fail with:
+ *
+ *   EPERM      another process than the opener
+ *   EFAULT     a pointer of the caller does not point to its memory
+ *   EINVAL     a reserved field is not zero, a flag or value is not known
+ *   ENOTTY     no such call in this version
+ *   ENODEV     the device is gone for good (detached); open another
+ *   ENOTCONN   the device is there but has no backend now; the same call may
+ *              work later.  Regions of before are gone
+ */
+#ifndef _UAPI_LINUX_XNEM_H
+#define _UAPI_LINUX_XNEM_H
+
+#include <linux/ioctl.h>
+#include <linux/types.h>
+
+/** Version of this interface; changes until the wire protocol is version 1. */
+#define XNEM_ABI_VERSION 0
+
+/** A region's name for everybody in its zone: opaque, 16 bytes. */
+struct xnem_uapi_cookie {
+	__u64 id;
+	__u64 key;
+};
+
+/**
+ * XNEM_IOC_INFO - what this device is and allows
+ *
+ * Works without a backend too (state tells).  Never sleeps long.
+ */
+struct xnem_info {
+	/** out: XNEM_ABI_VERSION of the driver */
+	__u32 abi_version;
+	/** out: version of the wire protocol spoken with the backend */
+	__u32 proto_version;
+	/** out: XNEM_FEAT_* of xen/io/xnemif.h in use with the backend */
+	__u64 features;
+	/** out: fabric id; equal ids can copy between each other. 0: none */
+	__u64 fabric_id;
+	/** out: 1 when requests can be made now, else 0 */
+	__u32 connected;
+	/** out: xenbus id of the device */
+	__u32 device_id;
+	/** out: domid of the backend's domain */
+	__u32 backend_domid;
+	/** out: requests a context may have in flight */
+	__u32 max_inflight;
+	/** out: bytes of the largest region */
+	__u64 max_region_bytes;
+	/** out: Xen pages (4096 bytes) of all regions of the device, at most */
+	__u64 max_pages;
+	/** out: Xen pages of the device's regions now, quarantine included */
+	__u64 used_pages;
+	/** in: 0 */
+	__u64 reserved[8];
+};
+
+/* Access to a region. */
+/** Others may copy from it. */
+#define XNEM_REG_READ (1u << 0)
+/** Others may copy to it. */
+#define XNEM_REG_WRITE (1u << 1)
+
+/* Flags of a registration. */
+/** Any user of the zone may use it; otherwise only one with the same uid. */
+#define XNEM_REG_ANY_USER (1u << 0)
+
+/**
+ * XNEM_IOC_REGISTER - pin memory and give it a name
+ *
+ * The pages are pinned as they are now (for long, FOLL_LONGTERM): a region is
+ * a snapshot of the mapping, and unmapping does not end it.  Pinned pages
+ * count against RLIMIT_MEMLOCK of the process unless it has CAP_IPC_LOCK.
+ *
+ *   EINVAL      length 0, the range wraps, access has neither bit
+ *   E2BIG       longer than max_region_bytes
+ *   EFAULT      memory is missing, or not accessible as access wants it
+ *   EOPNOTSUPP  memory that cannot be shared so: a device mapping, pages that
+ *               another guest granted, or, for XNEM_REG_WRITE, a shared
+ *               mapping of a file that is written back to disk
+ *   ENOMEM      RLIMIT_MEMLOCK would be passed (limit = 1 on return), or the
+ *               system or the backend is short of memory (limit = 0)
+ *   ENOSPC      the device's share of grant references is used up (by regions,
+ *               or by pages in quarantine)
+ *   EMFILE      the device has as many regions as the backend allows
+ *   EINTR       a signal came; nothing is registered
+ */
+struct xnem_register {
+	/** in: first byte, any alignment */
+	__u64 addr;
+	/** in: bytes, 1 .. max_region_bytes */
+	__u64 length;
+	/** in: XNEM_REG_READ, XNEM_REG_WRITE or both */
+	__u32 access;
+	/** in: XNEM_REG_ANY_USER or 0 */
+	__u32 flags;
+	/** out: number of the region in this context, for XNEM_IOC_DEREGISTER */
+	__u32 handle;
+	/** out: with ENOMEM, 1 if RLIMIT_MEMLOCK was the reason */
+	__u32 limit;
+	/** out: the name to give to others */
+	struct xnem_uapi_cookie cookie;
+	/** in: 0 */
+	__u64 reserved[4];
+};
+
+/**
+ * XNEM_IOC_DEREGISTER - end a region
+ *
+ * Returns when no copy uses the region any more and the backend has let go of
+ * it; its memory can then be reused safely.  A grant that the backend does
+ * not let go of keeps its page pinned (in quarantine), not the caller.
+ *
+ *   EINVAL  no such region in this context
+ *   EINTR   a signal came; the region ends nevertheless
+ */
+struct xnem_deregister {
+	/** in */
+	__u32 handle;
+	/** in: 0 */
+	__u32 reserved[3];
+};
+
+/* Operations of a request. */
+#define XNEM_REQ_OP_PING 0
+#define XNEM_REQ_OP_COPY 1
+
+/** One request of XNEM_IOC_SUBMIT. */
+struct xnem_submit_req {
+	/** in: XNEM_REQ_OP_* */
+	__u32 op;
+	/** in: 0 */
+	__u32 flags;
+	/** in: given back in the completion */
+	__u64 user_data;
+	/** in, copy: where from */
+	struct xnem_uapi_cookie src;
+	/** in, copy: where to */
+	struct xnem_uapi_cookie dst;
+	/** in, copy: first byte within the source region */
+	__u64 src_offset;
+	/** in, copy: first byte within the destination region */
+	__u64 dst_offset;
+	/** in, copy: bytes; 0 is checked like any other and succeeds */
+	__u64 length;
+	/** in: 0 */
+	__u64 reserved[2];
+};
+
+/**
+ * XNEM_IOC_SUBMIT - start requests
+ *
+ * Does not wait for their end.  Starts them in order and stops at the first
+ * one that cannot be started; submitted says how many were, and the call
+ * fails only when that is none.
+ *
+ *   EINVAL  an unknown operation or flag
+ *   EAGAIN  the context has max_inflight requests in flight (or finished and
+ *           not fetched), or the queue is full: fetch completions first
+ */
+struct xnem_submit {
+	/** in: address of an array of struct xnem_submit_req */
+	__u64 reqs;
+	/** in: entries, 1 .. 1024 */
+	__u32 count;
+	/** out: requests that were started */
+	__u32 submitted;
+	/** in: 0 */
+	__u64 reserved[2];
+};
+
+/** A completed request. */
+struct xnem_complete {
+	/** out: of the request */
+	__u64 user_data;
+	/** out: bytes of the contiguous prefix that was copied */
+	__u64 bytes_done;
+	/**
+	 * out: 0, or a negative errno:
+	 *   EINVAL        a field the backend does not accept
+	 *   ENOENT        no such region: unknown, another zone, wrong key
+	 *   EACCES        the region does not allow this direction
+	 *   EPERM         the region belongs to another user
+	 *   ERANGE        the range does not lie within the region
+	 *   EFAULT        Xen refused a page
+	 *   EHOSTDOWN     the owner of a region went away during the copy
+	 *   ECANCELED     the context was closed
+	 *   EAGAIN        a temporary shortage; try again
+	 *   ENOMEM        the backend is short of memory
+	 *   ENOTCONN      the backend went away before it answered
+	 *   EOPNOTSUPP    the backend does not know the operation
+	 *   EPROTO        the backend's answer makes no sense
+	 */
+	__s32 status;
+	/** out: 0 */
+	__u32 reserved;
+};
+
+/**
+ * XNEM_IOC_COMPLETE - fetch completions, waiting for them if wanted
+ *
+ * Returns as soon as min_count are there, or the time is over, or the context
+ * has nothing in flight any more; count says how many were fetched.
+ *
+ *   ETIME  the time is over and none was there (with min_count 0 the call
+ *          never waits and never fails so)
+ *   ENOENT nothing is in flight and nothing is there, although min_count > 0
+ *   EINTR  a signal came before min_count were there, and none was fetched
+ */
+struct xnem_get_completions {
+	/** in: address of an array of struct xnem_complete */
+	__u64 completions;
+	/** in: its entries, 1 or more */
+	__u32 max_count;
+	/** in: 0 .. max_count */
+	__u32 min_count;
+	/** in: longest wait in nanoseconds; negative: no limit */
+	__s64 timeout_ns;
+	/** out: completions fetched */
+	__u32 count;
+	/** in: 0 */
+	__u32 reserved[3];
+};
+
+#define XNEM_IOC_MAGIC 'X'
+#define XNEM_IOC_INFO _IOWR(XNEM_IOC_MAGIC, 0x40, struct xnem_info)
+#define XNEM_IOC_REGISTER _IOWR(XNEM_IOC_MAGIC, 0x41, struct xnem_register)
+#define XNEM_IOC_DEREGISTER _IOWR(XNEM_IOC_MAGIC, 0x42, struct xnem_deregister)
+#define XNEM_IOC_SUBMIT _IOWR(XNEM_IOC_MAGIC, 0x43, struct xnem_submit)
+#define XNEM_IOC_COMPLETE _IOWR(XNEM_IOC_MAGIC, 0x44, struct xnem_get_completions)
+
+/*
+ * poll: EPOLLIN when a completion is there, EPOLLERR | EPOLLHUP when the
+ * device is gone.  mmap and read are not offered in this version; the
+ * completion page (xen/io/xnemif.h, section 6) will be mmap offset 0.
+ */
+
+#if defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
+#define XNEM_LAYOUT(cond) _Static_assert(cond, "xnem ioctl layout: " #cond)
+XNEM_LAYOUT(sizeof(struct xnem_uapi_cookie) == 16);
+XNEM_LAYOUT(sizeof(struct xnem_info) == 128);
+XNEM_LAYOUT(sizeof(struct xnem_register) == 80);
+XNEM_LAYOUT(sizeof(struct xnem_deregister) == 16);
+XNEM_LAYOUT(sizeof(struct xnem_submit_req) == 88);
+XNEM_LAYOUT(sizeof(struct xnem_submit) == 32);
+XNEM_LAYOUT(sizeof(struct xnem_complete) == 24);
+XNEM_LAYOUT(sizeof(struct xnem_get_completions) == 40);
+XNEM_LAYOUT(__builtin_offsetof(struct xnem_get_completions, timeout_ns) == 16);
+#undef XNEM_LAYOUT
+#endif
+
+#endif /* _UAPI_LINUX_XNEM_H */
