@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * XNEM backend: module, limits and parameters.
+ */
+#include <linux/module.h>
+#include <xen/xen.h>
+
+#include "backend.h"
+
+/*
+ * What a device may use, the same for all.  Memory a device can take in the
+ * backend: its regions' structures, 4 bytes a page, the job pool.  A guest
+ * has 32768 grants by default, so "pages" leaves room for one that has more.
+ */
+const struct xnem_limits xnem_be_limits = {
+	.queues = XNEM_BE_QUEUES,
+	.sq_order = XNEM_RING_ORDER_MAX,
+	.cq_order = XNEM_RING_ORDER_MAX,
+	.inflight = 1024,
+	.contexts = 1024,
+	.regions = 4096,
+	.region_pages = XNEM_REGION_PAGES_MAX,
+	.pages = 65536,
+};
+
+static int __init xnem_backend_init(void)
+{
+	int err;
+
+	if (!xen_domain())
+		return -ENODEV;
+
+	xnem_stats_init();
+	err = xnem_region_init();
+	if (err)
+		goto out_stats;
+	err = xnem_workers_start();
+	if (err)
+		goto out_stats;
+	err = xnem_be_xenbus_init();
+	if (err)
+		goto out_workers;
+	return 0;
+
+out_workers:
+	xnem_workers_stop();
+out_stats:
+	xnem_stats_exit();
+	return err;
+}
+module_init(xnem_backend_init);
+
+static void __exit xnem_backend_exit(void)
+{
+	xnem_be_xenbus_exit();
+	xnem_workers_stop();
+	/* Regions are freed by RCU. */
+	rcu_barrier();
+	xnem_stats_exit();
+}
+module_exit(xnem_backend_exit);
+
+MODULE_DESCRIPTION("XNEM backend: copies memory between Xen guests");
+MODULE_LICENSE("GPL");
+MODULE_ALIAS("xen-backend:xnem");

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Counters in debugfs: /sys/kernel/debug/xnem-backend/<domid>-<id>/counters,
+ * one directory a device, and total/counters, the sum over all devices that
+ * were there since the module was loaded.  "key value" a line; keys are only
+ * ever added.
+ */
+#include <linux/debugfs.h>
+#include <linux/seq_file.h>
+
+#include "backend.h"
+
+static struct dentry *root;
+static LIST_HEAD(devices);
+static DEFINE_MUTEX(devices_lock);
+/* What devices that have gone have counted. */
+static struct xnem_be_stats past;
+static u64 past_events_received;
+
+static const char *const status_names[XNEM_ST_MAX + 1] = {
+	[XNEM_ST_INVALID] = "invalid",	   [XNEM_ST_UNSUPPORTED] = "unsupported",
+	[XNEM_ST_COOKIE] = "cookie",	   [XNEM_ST_ACCESS] = "access",
+	[XNEM_ST_TAG] = "tag",		   [XNEM_ST_RANGE] = "range",
+	[XNEM_ST_LIMIT] = "limit",	   [XNEM_ST_NOMEM] = "nomem",
+	[XNEM_ST_FAULT] = "fault",	   [XNEM_ST_PEER_GONE] = "peer_gone",
+	[XNEM_ST_CANCELLED] = "cancelled", [XNEM_ST_AGAIN] = "again",
+	[XNEM_ST_CONTEXT] = "context",
+};
+
+/* struct xnem_be_stats is u64 all through: sums need no names. */
+#define NR_STATS (sizeof(struct xnem_be_stats) / sizeof(u64))
+
+static void add(struct xnem_be_stats *sum, const struct xnem_be_stats *s)
+{
+	const u64 *from = (const u64 *)s;
+	u64 *to = (u64 *)sum;
+	unsigned int i;
+
+	BUILD_BUG_ON(sizeof(struct xnem_be_stats) % sizeof(u64));
+	for (i = 0; i < NR_STATS; i++)
+		to[i] += READ_ONCE(from[i]);
+}
+
+static void print(struct seq_file *m, const struct xnem_be_stats *s, u64 events_received,
+		  u32 nr_regions, u32 nr_pages)
+{
+	unsigned int i;
+
+#define LINE(name) seq_printf(m, #name " %llu\n", s->name)
+	LINE(requests);
+	LINE(completions);
+	LINE(dropped);
+	LINE(bytes);
+	LINE(grant_ops);
+	LINE(hypercalls);
+	LINE(desc_pages);
+	LINE(events_sent);
+	seq_printf(m, "events_received %llu\n", events_received);
+	LINE(events_spurious);
+	LINE(sleeps);
+	LINE(eagain);
+	LINE(throttled);
+#undef LINE
+	seq_printf(m, "inflight %llu\n", s->requests - s->completions - s->dropped);
+	seq_printf(m, "regions %u\n", nr_regions);
+	seq_printf(m, "region_pages %u\n", nr_pages);
+	for (i = 1; i <= XNEM_ST_MAX; i++)
+		seq_printf(m, "error_%s %llu\n", status_names[i], s->errors[i]);
+}
+
+static int counters_show(struct seq_file *m, void *unused)
+{
+	struct xnem_be *dev = m->private;
+	struct xnem_be_stats s = {};
+
+	add(&s, &dev->stats);
+	print(m, &s, READ_ONCE(dev->events_received), READ_ONCE(dev->nr_regions),
+	      READ_ONCE(dev->nr_pages));
+	seq_printf(m, "zone %s\nconnected %d\nbanned %d\n", dev->zone->name, dev->connected,
+		   dev->banned);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(counters);
+
+static int total_show(struct seq_file *m, void *unused)
+{
+	u32 nr_regions = 0, nr_pages = 0, nr = 0;
+	struct xnem_be_stats s = {};
+	struct xnem_be *dev;
+	u64 events;
+
+	mutex_lock(&devices_lock);
+	add(&s, &past);
+	events = past_events_received;
+	list_for_each_entry(dev, &devices, entry) {
+		add(&s, &dev->stats);
+		events += READ_ONCE(dev->events_received);
+		nr_regions += READ_ONCE(dev->nr_regions);
+		nr_pages += READ_ONCE(dev->nr_pages);
+		nr++;
+	}
+	mutex_unlock(&devices_lock);
+	print(m, &s, events, nr_regions, nr_pages);
+	seq_printf(m, "devices %u\n", nr);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(total);
+
+void xnem_stats_init(void)
+{
+	root = debugfs_create_dir("xnem-backend", NULL);
+	debugfs_create_file("counters", 0444, debugfs_create_dir("total", root), NULL,
+			    &total_fops);
+}
+
+void xnem_stats_exit(void)
+{
+	debugfs_remove_recursive(root);
+}
+
+void xnem_stats_add(struct xnem_be *dev)
+{
+	/* nodename ends in <domid>/<id>. */
+	const char *id = strrchr(dev->xdev->nodename, '/');
+	char name[32];
+
+	snprintf(name, sizeof(name), "%u-%s", dev->xdev->otherend_id, id ? id + 1 : "0");
+	mutex_lock(&devices_lock);
+	list_add_tail(&dev->entry, &devices);
+	mutex_unlock(&devices_lock);
+	dev->debugfs = debugfs_create_dir(name, root);
+	debugfs_create_file("counters", 0444, dev->debugfs, dev, &counters_fops);
+}
+
+void xnem_stats_remove(struct xnem_be *dev)
+{
+	/* Waits for readers. */
+	debugfs_remove_recursive(dev->debugfs);
+	mutex_lock(&devices_lock);
+	list_del(&dev->entry);
+	add(&past, &dev->stats);
+	past_events_received += dev->events_received;
+	mutex_unlock(&devices_lock);
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The one place where kernels differ; probes.mk finds out how.
+ */
+#ifndef XNEM_COMPAT_H
+#define XNEM_COMPAT_H
+
+#include <linux/slab.h>
+#include <xen/events.h>
+#include <xen/grant_table.h>
+#include <xen/page.h>
+#include <xen/xenbus.h>
+
+/* xenbus_driver.remove: int until 6.3, and until stable 6.1.162. */
+#if defined(XNEM_HAVE_REMOVE_VOID)
+#define XNEM_REMOVE_TYPE void
+#define XNEM_REMOVE_RETURN
+#else
+#define XNEM_REMOVE_TYPE int
+#define XNEM_REMOVE_RETURN 0
+#endif
+
+/* Not having its device must not hold up a guest's boot (5.19 on). */
+#if defined(XNEM_HAVE_NOT_ESSENTIAL)
+#define XNEM_NOT_ESSENTIAL .not_essential = true,
+#else
+#define XNEM_NOT_ESSENTIAL
+#endif
+
+/*
+ * Allocate @nr zeroed Xen pages and grant them to the other end.  May sleep.
+ * Returns 0 or a negative errno; on error nothing is left.
+ */
+static inline int xnem_setup_ring(struct xenbus_device *dev, void **vaddr, unsigned int nr,
+				  grant_ref_t *refs)
+{
+#if defined(XNEM_HAVE_SETUP_RING)
+	return xenbus_setup_ring(dev, GFP_KERNEL | __GFP_NOWARN | __GFP_NORETRY, vaddr, nr, refs);
+#else
+	int err;
+
+	*vaddr = alloc_pages_exact(nr * XEN_PAGE_SIZE,
+				   GFP_KERNEL | __GFP_ZERO | __GFP_NOWARN | __GFP_NORETRY);
+	if (!*vaddr)
+		return -ENOMEM;
+	err = xenbus_grant_ring(dev, *vaddr, nr, refs);
+	if (err) {
+		free_pages_exact(*vaddr, nr * XEN_PAGE_SIZE);
+		*vaddr = NULL;
+		return err;
+	}
+	return 0;
+#endif
+}
+
+/* Revoke and free what xnem_setup_ring() made; pages in use are freed later. */
+static inline void xnem_teardown_ring(void **vaddr, unsigned int nr, grant_ref_t *refs)
+{
+#if defined(XNEM_HAVE_SETUP_RING)
+	xenbus_teardown_ring(vaddr, nr, refs);
+#else
+	unsigned int i;
+
+	if (!*vaddr)
+		return;
+	for (i = 0; i < nr; i++)
+		gnttab_end_foreign_access(refs[i], 0,
+					  (unsigned long)*vaddr + i * XEN_PAGE_SIZE);
+	*vaddr = NULL;
+#endif
+}
+
+static inline int xnem_bind_interdomain(struct xenbus_device *dev, evtchn_port_t port,
+					irq_handler_t handler, const char *name, void *arg)
+{
+#if defined(XNEM_HAVE_BIND_DEV)
+	return bind_interdomain_evtchn_to_irqhandler_lateeoi(dev, port, handler, 0, name, arg);
+#else
+	return bind_interdomain_evtchn_to_irqhandler_lateeoi(dev->otherend_id, port, handler, 0,
+							     name, arg);
+#endif
+}
+
+#endif /* XNEM_COMPAT_H */
