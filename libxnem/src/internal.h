@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the files of libxnem share.  Nothing here leaves the library.
+ */
+#ifndef XNEM_INTERNAL_H
+#define XNEM_INTERNAL_H
+
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <linux/xnem.h>
+
+#include "xnem.h"
+
+#define XNEM_HIDDEN __attribute__((visibility("hidden")))
+#define XNEM_API __attribute__((visibility("default")))
+
+/** Requests of one submit call of the kernel. */
+#define XNEM_SUBMIT_MAX 1024
+/** Completions fetched by one call of the kernel. */
+#define XNEM_FETCH_MAX 128
+/** End of a list of slots. */
+#define XNEM_NO_SLOT UINT32_MAX
+/** A deadline that never comes. */
+#define XNEM_NEVER INT64_MAX
+
+enum slot_state {
+	SLOT_FREE = 0,
+	/** handed to the kernel by a submit call that has not returned */
+	SLOT_SUBMITTING,
+	/** the kernel has it */
+	SLOT_INFLIGHT,
+	/** ended, its end not reported */
+	SLOT_DONE,
+};
+
+/** How a request's end is reported, and what is known of its regions. */
+#define SLOT_EVENT (1u << 0) /* by xnem_get_events(), not by handle */
+#define SLOT_ORPHAN (1u << 1) /* to nobody */
+#define SLOT_OWN (1u << 2) /* one side is a region of this context */
+
+/** A request between its start and the report of its end. */
+struct slot {
+	/** counts uses of the slot, so that a stale handle is told apart */
+	uint32_t gen;
+	/** next free slot, or next event to report */
+	uint32_t next;
+	enum slot_state state;
+	unsigned int flags;
+	int32_t status;
+	/** see xnem.epoch */
+	uint64_t epoch;
+	uint64_t user_data;
+	uint64_t length;
+	uint64_t bytes;
+	/** fabric id when it was started */
+	uint64_t fabric;
+};
+
+struct xnem_region {
+	struct xnem *ctx;
+	struct xnem_region *prev, *next;
+	void *addr;
+	size_t length;
+	unsigned int flags;
+	uint32_t handle;
+	struct xnem_cookie cookie;
+};
+
+struct xnem {
+	int fd;
+	/** for xnem_fd(): epoll over fd and wake_fd; -1 until asked for */
+	int poll_fd;
+	/** eventfd: something was completed by a thread's fetch */
+	int wake_fd;
+
+	/**
+	 * Tells a child of fork: a page that reads as zero there
+	 * (MADV_WIPEONFORK), so that no call costs a getpid().  NULL where the
+	 * kernel has no such thing: pid is compared then.
+	 */
+	uint32_t *alive;
+	pid_t pid;
+
+	/** fabric id as last heard of; 0: no backend */
+	_Atomic uint64_t fabric;
+
+	/** protects all below; never held over a system call that waits */
+	pthread_mutex_t lock;
+	/** slots changed, or the fetcher has left */
+	pthread_cond_t changed;
+	/** threads that wait for changed */
+	unsigned int waiters;
+	/**
+	 * A thread is inside XNEM_IOC_COMPLETE.  Only one is at a time: two
+	 * could take each other's completions and then sleep for nothing.
+	 * Everybody else sleeps on changed.
+	 */
+	bool fetching;
+
+	struct slot *slots;
+	uint32_t nr_slots;
+	uint32_t free_slot;
+	/** events to report, oldest first */
+	uint32_t event_head, event_tail;
+	/** event requests started and not reported */
+	uint32_t events_open;
+	/** slots in these states */
+	uint32_t submitting, inflight;
+	/**
+	 * Advances with each fetch.  A slot in flight with an older epoch was
+	 * in the kernel before the fetch began: if the kernel says that
+	 * nothing is in flight, that request is lost.
+	 */
+	uint64_t epoch;
+
+	struct xnem_region *regions;
+};
+
+/* context.c */
+XNEM_HIDDEN int xnem_own(const struct xnem *ctx);
+XNEM_HIDDEN int xnem_ioctl(const struct xnem *ctx, unsigned long call, void *arg);
+XNEM_HIDDEN int xnem_refresh(struct xnem *ctx, struct xnem_info *info);
+XNEM_HIDDEN int xnem_check_fabric(struct xnem *ctx, uint64_t fabric, int other_life);
+
+/* region.c */
+XNEM_HIDDEN int xnem_end_region(struct xnem_region *region);
+
+/* cookie.c */
+XNEM_HIDDEN void xnem_cookie_pack(struct xnem_cookie *cookie, const struct xnem_uapi_cookie *in,
+				  uint64_t fabric);
+XNEM_HIDDEN void xnem_cookie_unpack(const struct xnem_cookie *cookie, struct xnem_uapi_cookie *out);
+
+/* request.c */
+XNEM_HIDDEN int xnem_start(struct xnem *ctx, struct xnem_submit_req *reqs, unsigned int n,
+			   unsigned int flags);
+XNEM_HIDDEN struct slot *xnem_find(struct xnem *ctx, xnem_req req);
+XNEM_HIDDEN uint32_t xnem_pop_event(struct xnem *ctx);
+XNEM_HIDDEN void xnem_free_slot(struct xnem *ctx, struct slot *slot);
+XNEM_HIDDEN int xnem_fetch(struct xnem *ctx, int64_t timeout_ns, bool for_events);
+
+/* wait.c */
+XNEM_HIDDEN int64_t xnem_now(void);
+XNEM_HIDDEN int64_t xnem_deadline(int64_t timeout_ns);
+XNEM_HIDDEN int xnem_step(struct xnem *ctx, int64_t deadline, bool for_events);
+XNEM_HIDDEN void xnem_wake_poll(struct xnem *ctx);
+
+#endif /* XNEM_INTERNAL_H */
