@@ -1,0 +1,6 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/* Compiled as C++11, never run; see layout_compile.h. */
+#include <linux/xnem.h>
+#include "layout_compile.h"
+
+UAPI_LAYOUT(ASSERT_SIZE, ASSERT_FIELD)
