@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Finds signs of a kernel or hypervisor gone wrong in console output."""
+import collections
+import fnmatch
+import re
+
+# What the first line of such a message looks like. Only clear signs: a scenario may
+# well print "error".
+PATTERNS = [
+    r"\bBUG: ", r"kernel BUG at ", r"\bOops: ", r"general protection fault",
+    r"unable to handle (?:kernel|page)", r"Kernel panic - not syncing",
+    r"WARNING: CPU: \d+ PID", r"WARNING: (?:possible|suspicious|inconsistent|bad unlock|held lock)",
+    r"INFO: (?:possible|suspicious|inconsistent|trying to register)",
+    r"INFO: task .* blocked for more than",
+    r"rcu: .*(?:detected stalls|self-detected stall|detected expedited stalls)", r"soft lockup", r"hard LOCKUP",
+    r"KASAN: ", r"UBSAN: ", r"KCSAN: ", r"KFENCE: ", r"kmemleak: \d+ new suspected",
+    r"list_(?:add|del) corruption", r"refcount_t: ", r"workqueue lockup",
+    r"Out of memory: Killed", r"page allocation failure", r"scheduling while atomic",
+    r"segfault at [0-9a-f]+ ip", r"traps: .* (?:general protection|trap)", r"Call Trace:",
+    r"\(XEN\).*(?:Panic on CPU|Assertion .* failed|Xen BUG at|Xen WARN at|FATAL )",
+    r"\(XEN\).*Domain \d+ .*(?:crashed|reported crash)", r"\(XEN\).*(?:Triple fault|triple fault|domain_crash)",
+    r"\(XEN\).*Hardware Dom0 crashed",
+]
+SIGN = re.compile("|".join(f"(?:{p})" for p in PATTERNS))
+END = re.compile(r"---\[ end |</TASK>|Reboot in|\*\*\*\*\*\*\*\*\*\*\*\*\*\*\*\*\*\*")
+DOMAIN_OF_XEN_LINE = re.compile(r"\(XEN\).*?(?:Domain (\d+)\b|\bd(\d+)(?:v\d+)?\b)")
+ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f]")
+BLOCK_LINES = 100       # as much of a message is looked at for the allow list
+BLOCK_SECONDS = 2.0     # a message whose next line takes longer has ended
+
+Finding = collections.namedtuple("Finding", "domain line block tail")
+
+
+def load_allow_list(path):
+    """Lines `domain-pattern | regular expression | reason`: harmless messages."""
+    allowed = []
+    with open(path, encoding="utf-8") as f:
+        for number, line in enumerate(f, 1):
+            line = line.strip()
+            if not line or line.startswith("#"):
+                continue
+            fields = [part.strip() for part in line.split(" | ")]
+            if len(fields) != 3 or not all(fields):
+                raise ValueError(f"{path}:{number}: wants `domain | expression | reason`")
+            allowed.append((fields[0], re.compile(fields[1], re.S), fields[2]))
+    return allowed
+
+
+class Detector:
+    """Watches one console. feed() text as it comes and call poll() now and then."""
+
+    def __init__(self, domain, allowed=(), tail_lines=40):
+        self.domain = domain
+        self.allowed = allowed
+        self.tail = collections.deque(maxlen=tail_lines)
+        self.findings = []
+        self.excused = []
+        self._partial = ""
+        self._block = None
+        self._block_time = 0.0
+
+    def feed(self, text, now):
+        """Returns the complete lines in what came."""
+        self._partial += text
+        *lines, self._partial = self._partial.split("\n")
+        lines = [ESCAPES.sub("", line) for line in lines]
+        for line in lines:
+            self._line(line, now)
+        return lines
+
+    def poll(self, now, force=False):
+        if self._block is not None and (force or now - self._block_time > BLOCK_SECONDS):
+            self._close()
+
+    def _line(self, line, now):
+        self.tail.append(line)
+        self.poll(now)
+        if self._block is not None:
+            self._block.append(line)
+            self._block_time = now
+            if END.search(line) or len(self._block) >= BLOCK_LINES:
+                self._close()
+        elif SIGN.search(line):
+            self._block = [line]
+            self._block_time = now
+
+    def _close(self):
+        block, self._block = self._block, None
+        text = "\n".join(block)
+        for domain, expression, reason in self.allowed:
+            if fnmatch.fnmatch(self.domain, domain) and expression.search(text):
+                self.excused.append((block[0], reason))
+                return
+        self.findings.append(Finding(self.domain, block[0], block, list(self.tail)))
+
+
+def xen_line_domid(line):
+    """The domid that a line of Xen's speaks of, or None."""
+    found = DOMAIN_OF_XEN_LINE.search(line)
+    return int(found.group(1) or found.group(2)) if found else None
