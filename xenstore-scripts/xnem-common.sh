@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=sh
+# What xnem-attach, xnem-detach and xnem-list have in common. Read by them, not run.
+# POSIX sh with busybox's tools, xenstore-* and xl; nothing else.
+#
+# Three rules for everything in here:
+#
+# - A guest owns its directory device/xnem/N, a driver domain owns its backend/xnem/G/N:
+#   either may write there what it likes. So no path is ever taken from a value in
+#   there (a guest could have dom0 remove other people's nodes); the two ends of a
+#   device are found by listing directories that dom0 owns.
+# - What is printed from there loses its control characters first.
+# - What is compared as a number is checked to be one first.
+
+LC_ALL=C
+export LC_ALL
+# Nobody needs to read our lock file.
+umask 077
+
+me=${0##*/}
+
+# Exit codes, the same in all three; the man pages list them.
+# shellcheck disable=SC2034 # used by the programs that read this file
+{
+	E_FAIL=1
+	E_USAGE=2
+	E_DOMAIN=3
+	E_DEVICE=4
+	E_BACKEND=5
+	E_MODULE=6
+	E_XSM=7
+	E_TIME=8
+	E_REFUSED=9
+}
+
+say() { printf '%s: %s\n' "$me" "$*"; }
+warn() { printf '%s: %s\n' "$me" "$*" >&2; }
+die() {
+	_code=$1
+	shift
+	warn "$@"
+	exit "$_code"
+}
+usage_error() {
+	warn "$@"
+	printf "Try '%s --help'.\n" "$me" >&2
+	exit "$E_USAGE"
+}
+
+# number TEXT LARGEST: is it a decimal number without sign or leading zeros?
+number() {
+	case $1 in
+	'' | *[!0-9]* | 0?* | ???????*) return 1 ;;
+	esac
+	[ "$1" -le "$2" ]
+}
+is_domid() { number "$1" 32751; }
+# As large as fits the directory's name and a minor number.
+is_device_id() { number "$1" 65535; }
+
+# Sets $now to seconds of a clock that nobody sets.
+get_now() {
+	if ! read -r now _ 2>/dev/null </proc/uptime; then
+		now=$(date +%s)
+	fi
+	now=${now%%.*}
+}
+
+# pause N: waits before the Nth look. Short at first, as ends connect within some tenths
+# of a second; then a second, because each look costs a few processes.
+pause() {
+	if [ "$1" -gt 10 ] || ! sleep 0.2 2>/dev/null; then
+		sleep 1
+	fi
+}
+
+xs_read() { xenstore-read "$1" 2>/dev/null; }
+xs_list() { xenstore-list "$1" 2>/dev/null; }
+xs_exists() { xenstore-exists "$1" 2>/dev/null; }
+printable() { tr -cd '[:print:]'; }
+
+need_xenstore() {
+	for _tool in xenstore-read xenstore-write xenstore-list xenstore-exists xenstore-chmod xenstore-rm; do
+		command -v "$_tool" >/dev/null ||
+			die $E_FAIL "$_tool is not installed (Debian: xenstore-utils); this program runs in dom0"
+	done
+	xs_exists /local/domain ||
+		die $E_FAIL "xenstore does not answer: this program runs in dom0, as root, with xenstored up"
+}
+
+# One attach or detach changes xenstore at a time. Without flock(1) there is no lock, and
+# two that change the same device at once may get in each other's way.
+lock() {
+	command -v flock >/dev/null || return 0
+	for _dir in /run/lock /run /var/lock /tmp; do
+		[ -d "$_dir" ] && [ -w "$_dir" ] || continue
+		# Not opened for writing where anybody may have put a link.
+		[ "$_dir" != /tmp ] || return 0
+		exec 8>"$_dir/xnem.lock"
+		flock 8
+		return 0
+	done
+}
+unlock() { exec 8>&-; }
+
+# Name or number to number. It need not exist.
+domid_of() {
+	case $1 in
+	'') return 1 ;;
+	dom0 | Domain-0) echo 0 ;;
+	*[!0-9]*) xl domid "$1" 2>/dev/null ;;
+	*) is_domid "$1" && echo "$1" ;;
+	esac
+}
+domain_exists() { xs_exists "/local/domain/$1"; }
+domain_name() {
+	_name=$(xs_read "/local/domain/$1/name" | printable)
+	case $1.$_name in
+	0.*) echo dom0 ;;
+	*.) echo "($1)" ;;
+	*) echo "$_name" ;;
+	esac
+}
+
+# The two directories of a device, and where the ends' kernels put error messages.
+front_dir() { echo "/local/domain/$1/device/xnem/$2"; }
+back_dir() { echo "/local/domain/$3/backend/xnem/$1/$2"; }
+front_error() { echo "/local/domain/$1/error/device/xnem/$2"; }
+back_error() { echo "/local/domain/$3/error/backend/xnem/$1/$2"; }
+
+# State of an end, as a number; 0 when there is none or it is no state.
+state_of() {
+	_state=$(xs_read "$1/state")
+	case $_state in
+	[1-8]) echo "$_state" ;;
+	*) echo 0 ;;
+	esac
+}
+state_word() {
+	case $1 in
+	1) echo Initialising ;;
+	2) echo InitWait ;;
+	3) echo Initialised ;;
+	4) echo Connected ;;
+	5) echo Closing ;;
+	6) echo Closed ;;
+	7) echo Reconfiguring ;;
+	8) echo Reconfigured ;;
+	*) echo gone ;;
+	esac
+}
+
+domains() { xs_list /local/domain | while read -r _d; do if is_domid "$_d"; then echo "$_d"; fi; done; }
+
+# Backends that have a directory for device ID of domain GUEST: domids, normally one.
+backends_of() {
+	domains | while read -r _b; do
+		if xs_exists "$(back_dir "$1" "$2" "$_b")"; then echo "$_b"; fi
+	done
+}
+
+# All devices, a line each: GUEST ID BACKEND. BACKEND is - where there is a guest's
+# directory alone.
+all_devices() {
+	domains | while read -r _b; do
+		xs_list "/local/domain/$_b/backend/xnem" | while read -r _g; do
+			is_domid "$_g" || continue
+			xs_list "/local/domain/$_b/backend/xnem/$_g" | while read -r _i; do
+				if is_device_id "$_i"; then echo "$_g $_i $_b"; fi
+			done
+		done
+	done
+	domains | while read -r _g; do
+		xs_list "/local/domain/$_g/device/xnem" | while read -r _i; do
+			is_device_id "$_i" || continue
+			[ -n "$(backends_of "$_g" "$_i")" ] || echo "$_g $_i -"
+		done
+	done
+}
+
+# remove_empty DIR: the caller holds the lock.
+remove_empty() {
+	xs_exists "$1" && [ -z "$(xs_list "$1")" ] || return 0
+	xenstore-rm "$1" 2>/dev/null
+}
+
+# remove_device GUEST ID [BACKEND]...: both directories in one transaction, so that
+# neither kernel sees one without the other, then what would be left empty.
+# /local/domain/G/device is the toolstack's, it stays. The caller holds the lock.
+remove_device() {
+	_g=$1 _i=$2
+	shift 2
+	_backs=$*
+	set --
+	_path=$(front_dir "$_g" "$_i")
+	if xs_exists "$_path"; then set -- "$_path"; fi
+	for _b in $_backs; do
+		_path=$(back_dir "$_g" "$_i" "$_b")
+		if xs_exists "$_path"; then set -- "$@" "$_path"; fi
+	done
+	if [ $# -gt 0 ]; then
+		xenstore-rm "$@" || return
+	fi
+
+	_path=$(front_error "$_g" "$_i")
+	if xs_exists "$_path"; then xenstore-rm "$_path"; fi
+	remove_empty "/local/domain/$_g/error/device/xnem"
+	remove_empty "/local/domain/$_g/error/device"
+	remove_empty "/local/domain/$_g/device/xnem"
+	for _b in $_backs; do
+		_path=$(back_error "$_g" "$_i" "$_b")
+		if xs_exists "$_path"; then xenstore-rm "$_path"; fi
+		for _path in "error/backend/xnem/$_g" error/backend/xnem error/backend \
+			"backend/xnem/$_g" backend/xnem; do
+			remove_empty "/local/domain/$_b/$_path"
+		done
+	done
+	return 0
+}
+
+# After a removal, before the same device may be made again: a kernel that looks at its
+# watch event only when the directory is there again keeps its old device, and the new one
+# is never probed. Nothing in xenstore tells when it has looked.
+settle() { sleep 1; }
+
+# What the ends' kernels say is wrong, a line each; nothing if they are content.
+errors_of() {
+	_error=$(xs_read "$(front_error "$1" "$2")/error" | printable)
+	[ -z "$_error" ] || echo "guest: $_error"
+	[ -n "$3" ] || return 0
+	_error=$(xs_read "$(back_error "$1" "$2" "$3")/error" | printable)
+	[ -z "$_error" ] || echo "backend: $_error"
+}
