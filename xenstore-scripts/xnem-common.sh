@@ -77,7 +77,8 @@ pause() {
 xs_read() { xenstore-read "$1" 2>/dev/null; }
 xs_list() { xenstore-list "$1" 2>/dev/null; }
 xs_exists() { xenstore-exists "$1" 2>/dev/null; }
-printable() { tr -cd '[:print:]'; }
+# A range, because busybox's tr may know no classes.
+printable() { tr -cd ' -~'; }
 
 need_xenstore() {
 	for _tool in xenstore-read xenstore-write xenstore-list xenstore-exists xenstore-chmod xenstore-rm; do
@@ -114,12 +115,9 @@ domid_of() {
 }
 domain_exists() { xs_exists "/local/domain/$1"; }
 domain_name() {
+	[ "$1" != 0 ] || { echo dom0; return; }
 	_name=$(xs_read "/local/domain/$1/name" | printable)
-	case $1.$_name in
-	0.*) echo dom0 ;;
-	*.) echo "($1)" ;;
-	*) echo "$_name" ;;
-	esac
+	echo "${_name:-($1)}"
 }
 
 # The two directories of a device, and where the ends' kernels put error messages.
@@ -128,14 +126,19 @@ back_dir() { echo "/local/domain/$3/backend/xnem/$1/$2"; }
 front_error() { echo "/local/domain/$1/error/device/xnem/$2"; }
 back_error() { echo "/local/domain/$3/error/backend/xnem/$1/$2"; }
 
-# State of an end, as a number; 0 when there is none or it is no state.
-state_of() {
-	_state=$(xs_read "$1/state")
-	case $_state in
-	[1-8]) echo "$_state" ;;
-	*) echo 0 ;;
-	esac
+# read_states FRONT_DIR BACK_DIR: sets $f and $b to the ends' states, as a digit; 0 where
+# there is none or what is there is no state. One process while both ends are there.
+read_states() {
+	_states=$(xenstore-read "$1/state" "$2/state" 2>/dev/null) ||
+		_states="$(xs_read "$1/state")
+$(xs_read "$2/state")"
+	f=${_states%%"$newline"*}
+	b=${_states#*"$newline"}
+	case $f in [1-8]) ;; *) f=0 ;; esac
+	case $b in [1-8]) ;; *) b=0 ;; esac
 }
+newline='
+'
 state_word() {
 	case $1 in
 	1) echo Initialising ;;
@@ -180,7 +183,7 @@ all_devices() {
 
 # remove_empty DIR: the caller holds the lock.
 remove_empty() {
-	xs_exists "$1" && [ -z "$(xs_list "$1")" ] || return 0
+	_children=$(xs_list "$1") && [ -z "$_children" ] || return 0
 	xenstore-rm "$1" 2>/dev/null
 }
 
@@ -202,17 +205,32 @@ remove_device() {
 		xenstore-rm "$@" || return
 	fi
 
-	_path=$(front_error "$_g" "$_i")
-	if xs_exists "$_path"; then xenstore-rm "$_path"; fi
-	remove_empty "/local/domain/$_g/error/device/xnem"
-	remove_empty "/local/domain/$_g/error/device"
 	remove_empty "/local/domain/$_g/device/xnem"
 	for _b in $_backs; do
+		remove_empty "/local/domain/$_b/backend/xnem/$_g"
+		remove_empty "/local/domain/$_b/backend/xnem"
+		remove_empty "/local/domain/$_b/backend"
+	done
+	# shellcheck disable=SC2086 # numbers
+	remove_errors "$_g" "$_i" $_backs
+}
+
+# remove_errors GUEST ID [BACKEND]...: the ends' error messages. The caller holds the lock.
+remove_errors() {
+	_g=$1 _i=$2
+	shift 2
+	_path=$(front_error "$_g" "$_i")
+	if xs_exists "$_path"; then
+		xenstore-rm "$_path"
+		remove_empty "/local/domain/$_g/error/device/xnem"
+		remove_empty "/local/domain/$_g/error/device"
+	fi
+	for _b; do
 		_path=$(back_error "$_g" "$_i" "$_b")
-		if xs_exists "$_path"; then xenstore-rm "$_path"; fi
-		for _path in "error/backend/xnem/$_g" error/backend/xnem error/backend \
-			"backend/xnem/$_g" backend/xnem; do
-			remove_empty "/local/domain/$_b/$_path"
+		xs_exists "$_path" || continue
+		xenstore-rm "$_path"
+		for _path in "xnem/$_g" xnem ''; do
+			remove_empty "/local/domain/$_b/error/backend${_path:+/$_path}"
 		done
 	done
 	return 0
