@@ -5,6 +5,7 @@
 #ifndef XNEM_COMPAT_H
 #define XNEM_COMPAT_H
 
+#include <linux/mm.h>
 #include <linux/slab.h>
 #include <xen/events.h>
 #include <xen/grant_table.h>
@@ -70,6 +71,19 @@ static inline void xnem_teardown_ring(void **vaddr, unsigned int nr, grant_ref_t
 #endif
 }
 
+/*
+ * Leave a reference that is still in use to the kernel's own retries; it keeps
+ * the page (a reference, not a pin) until then.
+ */
+static inline void xnem_defer_revoke(grant_ref_t ref)
+{
+#if defined(XNEM_HAVE_SETUP_RING)
+	gnttab_end_foreign_access(ref, NULL);
+#else
+	gnttab_end_foreign_access(ref, 0, 0);
+#endif
+}
+
 static inline int xnem_bind_interdomain(struct xenbus_device *dev, evtchn_port_t port,
 					irq_handler_t handler, const char *name, void *arg)
 {
@@ -78,6 +92,17 @@ static inline int xnem_bind_interdomain(struct xenbus_device *dev, evtchn_port_t
 #else
 	return bind_interdomain_evtchn_to_irqhandler_lateeoi(dev->otherend_id, port, handler, 0,
 							     name, arg);
+#endif
+}
+
+/* Pin @nr pages of the current mm from @addr; mmap lock held for reading. */
+static inline long xnem_pin_user_pages(unsigned long addr, unsigned long nr, unsigned int flags,
+				       struct page **pages)
+{
+#if defined(XNEM_HAVE_PIN_PAGES_VMAS)
+	return pin_user_pages(addr, nr, flags, pages, NULL);
+#else
+	return pin_user_pages(addr, nr, flags, pages);
 #endif
 }
 

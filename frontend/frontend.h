@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * XNEM frontend: what its files share.
+ *
+ *   xenbus.c   the state machine: probe, connect, disconnect
+ *   queue.c    rings: posting requests, taking completions, the event channel
+ *   region.c   the life of a region, the end of a context, quarantine
+ *   pin.c      memory: pinning, charging, granting, revoking
+ *   chardev.c  /dev/xnem<N>: contexts, ioctls, waiting
+ *   stats.c    counters in debugfs
+ *
+ * Locks.  fe->lock (a spinlock, taken by the interrupt handler too) guards
+ * rings, the request table, the states of regions and the lists of contexts.
+ * Nothing that sleeps happens under it.  What must sleep after a completion
+ * (revoking, unpinning, freeing) is done by fe->reap, a work item.
+ *
+ * Who holds whom.  A context holds the device; a request in flight, a region
+ * that is not dead, and an open file hold the context.  The last put of a
+ * context may come from the interrupt handler, so it is freed by fe->reap.
+ */
+#ifndef XNEM_FRONTEND_H
+#define XNEM_FRONTEND_H
+
+#include <linux/idr.h>
+#include <linux/kref.h>
+#include <linux/list.h>
+#include <linux/llist.h>
+#include <linux/miscdevice.h>
+#include <linux/mutex.h>
+#include <linux/spinlock.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+#include <linux/xnem.h>
+
+#include "xnem_check.h"
+#include "xnem_compat.h"
+#include "xnem_ring.h"
+
+/** Requests kept for what must not fail: ends of regions and contexts. */
+#define XNEM_FE_CONTROL_RESERVE 16
+/** Completions a context keeps for its process: a power of two. */
+#define XNEM_FE_DONE 256
+/** How often what is in quarantine is tried again. */
+#define XNEM_FE_QUARANTINE_RETRY (HZ / 10)
+/** Failures to connect in a row after which the device stays closed. */
+#define XNEM_FE_FAILURES 5
+
+/** Counters of a device; "key value" lines in debugfs, in this order. */
+#define XNEM_FE_STATS(X)                                                                           \
+	X(requests)                                                                                \
+	X(completions)                                                                             \
+	X(bytes)                                                                                   \
+	X(events_sent)                                                                             \
+	X(events_received)                                                                         \
+	X(events_spurious)                                                                         \
+	X(registered)                                                                              \
+	X(deregistered)                                                                            \
+	X(pinned)                                                                                  \
+	X(unpinned)                                                                                \
+	X(granted)                                                                                 \
+	X(revoked)                                                                                 \
+	X(deferred)                                                                                \
+	X(desc_pages)                                                                              \
+	X(error_pin)                                                                               \
+	X(error_memlock)                                                                           \
+	X(error_grants)                                                                            \
+	X(error_status)                                                                            \
+	X(error_protocol)                                                                          \
+	X(error_disconnect)
+
+enum xnem_fe_stat {
+#define X(name) XNEM_FE_STAT_##name,
+	XNEM_FE_STATS(X)
+#undef X
+	XNEM_FE_STAT_COUNT
+};
+
+#define xnem_stat_add(fe, name, n) atomic64_add(n, &(fe)->stats[XNEM_FE_STAT_##name])
+#define xnem_stat_inc(fe, name) xnem_stat_add(fe, name, 1)
+
+enum xnem_fe_phase {
+	/** No backend. */
+	XNEM_FE_DOWN,
+	/** Rings are shared, the backend is not connected yet. */
+	XNEM_FE_SETUP,
+	/** Requests can be posted. */
+	XNEM_FE_UP,
+};
+
+struct xnem_ctx;
+struct xnem_region;
+
+/** A request in flight; its index is the wire id. */
+struct xnem_rq {
+	bool busy;
+	u16 op;
+	/** It reads the descriptor pages until it is answered. */
+	bool uses_desc;
+	struct xnem_ctx *ctx;
+	struct xnem_region *region;
+	u64 user_data;
+	u64 length;
+};
+
+/** A queue; all of it under fe->lock, but for making and ending it. */
+struct xnem_fe_queue {
+	struct xnem_queue_header *header;
+	struct xnem_request *sq;
+	struct xnem_completion *cq;
+	grant_ref_t header_ref;
+	grant_ref_t sq_refs[1u << XNEM_RING_ORDER_MAX];
+	grant_ref_t cq_refs[1u << XNEM_RING_ORDER_MAX];
+	u32 sq_pages;
+	u32 cq_pages;
+	u32 sq_size;
+	u32 cq_size;
+	u32 sq_prod;
+	/** sq_prod that the backend has been shown. */
+	u32 sq_shown;
+	u32 cq_cons;
+	int irq;
+	struct xnem_rq *rqs;
+	u32 nr_rqs;
+	u32 *free_ids;
+	u32 nr_free;
+	/** Descriptor pages, granted for as long as the queue lives. */
+	void *desc[XNEM_INLINE_REFS];
+	grant_ref_t desc_ref[XNEM_INLINE_REFS];
+	u32 nr_desc;
+	/** Taken by one registration at a time, until the backend answered. */
+	bool desc_busy;
+};
+
+struct xnem_fe {
+	struct kref ref;
+	struct xenbus_device *xdev; /* NULL once removed */
+	u32 id;
+	char name[16];
+	struct miscdevice misc;
+	bool trusted;
+
+	/** Connecting and disconnecting. */
+	struct mutex state_lock;
+	struct work_struct break_work;
+
+	spinlock_t lock;
+	enum xnem_fe_phase phase;
+	bool removed;
+	/** The backend broke the protocol: not used again before re-attach. */
+	bool broken;
+	unsigned int failures;
+	/** Counts connections: regions and contexts of another life are gone. */
+	u32 life;
+	domid_t backend;
+	struct xnem_limits limits;
+	u64 features;
+	u64 fabric_id;
+	struct xnem_fe_queue q;
+	/** Requests a context may have in flight or unfetched. */
+	u32 ctx_quota;
+	struct list_head contexts;
+	struct ida numbers;
+	/** Xen pages of regions, quarantine included, and how many may be. */
+	u32 used_pages;
+	u32 max_pages;
+	/** Regions whose end could not be posted for want of a request. */
+	struct list_head pending;
+	/** Contexts likewise. */
+	struct list_head pending_ctx;
+	/** Regions to revoke, and those the backend does not let go of. */
+	struct list_head ended;
+	struct list_head quarantine;
+	u32 quarantined; /* references */
+	u32 nr_regions;
+	u32 nr_contexts;
+	struct llist_head dead_ctx;
+	struct delayed_work reap;
+	/** Waits for descriptor pages. */
+	wait_queue_head_t desc_wait;
+	atomic64_t stats[XNEM_FE_STAT_COUNT];
+	struct dentry *debugfs;
+};
+
+enum xnem_region_state {
+	/** Posted, not answered. */
+	XNEM_REGION_REGISTERING,
+	XNEM_REGION_LIVE,
+	/** Its end is posted, or waits to be. */
+	XNEM_REGION_ENDING,
+	/** The backend has let go, or is gone: to be revoked. */
+	XNEM_REGION_ENDED,
+	/** Some references could not be revoked. */
+	XNEM_REGION_QUARANTINED,
+	/** Revoked and unpinned. */
+	XNEM_REGION_DEAD,
+};
+
+struct xnem_region {
+	struct kref ref;
+	struct xnem_ctx *ctx;
+	struct list_head entry; /* ctx->regions */
+	struct list_head list; /* fe->pending, ended or quarantine */
+	enum xnem_region_state state;
+	/** The registering process did not wait for the answer. */
+	bool abandoned;
+	u32 life;
+	u32 handle;
+	/** Why it was not registered: negative errno. */
+	int error;
+	u64 backend_id;
+	u64 key;
+	u32 access;
+	/** First Xen page within the first page of this kernel; 0 with 4 KiB. */
+	u32 first;
+	/** First byte within the first Xen page; bytes. */
+	u32 offset;
+	u64 length;
+	struct page **pages;
+	u32 nr_pages;
+	/** Pages charged to mm->pinned_vm. */
+	u32 charged;
+	/** One a Xen page; those below nr_granted are granted or 0. */
+	u32 *refs;
+	u32 nr_refs;
+	u32 nr_granted;
+	/** Of these, still in use at the last try to revoke. */
+	u32 left;
+};
+
+/** One open of the device. */
+struct xnem_ctx {
+	struct kref ref;
+	struct xnem_fe *fe;
+	struct list_head entry; /* fe->contexts */
+	struct list_head pending; /* fe->pending_ctx */
+	struct llist_node dead;
+	/** Compared, and charged for pins; not used otherwise (mmgrab). */
+	struct mm_struct *mm;
+	u64 tag;
+	u32 number;
+	/** fe->life in which something of it was posted. */
+	u32 life;
+	bool closing;
+	/** Its end is posted, or waits to be. */
+	bool close_posted;
+	u32 registering;
+	u32 inflight;
+	/** Completions between done_cons and done_prod wait to be fetched. */
+	u32 done_prod;
+	u32 done_cons;
+	struct xnem_complete *done;
+	struct list_head regions;
+	/** Regions by handle, under handle_lock. */
+	struct idr handles;
+	struct mutex handle_lock;
+	/** One thread at a time takes completions out. */
+	struct mutex fetch_lock;
+	wait_queue_head_t wait;
+};
+
+/* main.c */
+extern struct workqueue_struct *xnem_wq;
+
+/* xenbus.c */
+int xnem_fe_xenbus_init(void);
+void xnem_fe_xenbus_exit(void);
+void xnem_fe_get(struct xnem_fe *fe);
+void xnem_fe_put(struct xnem_fe *fe);
+
+/* queue.c */
+int xnem_queue_setup(struct xnem_fe *fe);
+/** Stop events and fail what is in flight; then free the rings. */
+void xnem_queue_teardown(struct xnem_fe *fe);
+/**
+ * Put a request on the ring (fe->lock held); xnem_queue_flush() shows it.
+ * @req: without its id, context and tag, which are filled in.
+ * @control: may use the reserve.
+ * Returns 0, -EAGAIN (nothing free), -ENOTCONN or -ENODEV.
+ */
+int xnem_queue_post(struct xnem_fe *fe, struct xnem_ctx *ctx, struct xnem_region *region,
+		    struct xnem_request *req, bool control);
+void xnem_queue_flush(struct xnem_fe *fe);
+/** 0, or why no request can be made now (fe->lock not needed). */
+int xnem_queue_state(const struct xnem_fe *fe);
+int xnem_status_to_errno(u32 status);
+
+/* region.c */
+int xnem_region_register(struct xnem_ctx *ctx, struct xnem_register *arg);
+int xnem_region_deregister(struct xnem_ctx *ctx, u32 handle);
+/** The answer to a register request (fe->lock held). */
+void xnem_region_registered(struct xnem_region *region, int error, u64 id, u64 key);
+/** The backend has let go of it (fe->lock held). */
+void xnem_region_ended(struct xnem_region *region);
+/** The backend has let go of all of a context (fe->lock held). */
+void xnem_ctx_ended(struct xnem_ctx *ctx);
+/** Begin the end of a context. */
+void xnem_ctx_close(struct xnem_ctx *ctx);
+/** The backend is gone: all regions of all contexts end (fe->lock held). */
+void xnem_regions_orphan(struct xnem_fe *fe);
+void xnem_reap_now(struct xnem_fe *fe);
+void xnem_reap(struct work_struct *work);
+/** Last resort at removal: leave to the kernel what is still in use. */
+void xnem_quarantine_defer(struct xnem_fe *fe);
+void xnem_ctx_get(struct xnem_ctx *ctx);
+void xnem_ctx_put(struct xnem_ctx *ctx);
+
+/* pin.c */
+/** Pin and charge; fills pages and nr_pages. Returns 0 or a negative errno. */
+int xnem_pin(struct xnem_region *region, u64 addr, bool *limit);
+void xnem_unpin(struct xnem_region *region);
+int xnem_grant(struct xnem_region *region);
+/** Revoke what can be; returns the number of references still in use. */
+u32 xnem_revoke(struct xnem_region *region);
+
+/* chardev.c */
+int xnem_chardev_add(struct xnem_fe *fe);
+void xnem_chardev_remove(struct xnem_fe *fe);
+/** A request of a context is answered (fe->lock held). */
+void xnem_ctx_done(struct xnem_ctx *ctx, u64 user_data, u64 bytes_done, int status);
+
+/* stats.c */
+void xnem_stats_init(void);
+void xnem_stats_exit(void);
+void xnem_stats_add_device(struct xnem_fe *fe);
+void xnem_stats_remove_device(struct xnem_fe *fe);
+
+#endif /* XNEM_FRONTEND_H */

@@ -1,0 +1,422 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The frontend's state machine (xnemif.h, section 2).
+ */
+#include <linux/delay.h>
+#include <linux/module.h>
+#include <linux/moduleparam.h>
+
+#include "frontend.h"
+
+static unsigned int max_pages;
+module_param(max_pages, uint, 0444);
+MODULE_PARM_DESC(max_pages,
+		 "Xen pages (4096 bytes) of all regions of a device; 0: what the grant table "
+		 "holds, less a share for disks and network");
+
+static bool trusted = true;
+module_param(trusted, bool, 0444);
+MODULE_PARM_DESC(trusted, "the backend may see bytes beside a region in its first and last page");
+
+/* How long a removal waits for the backend to let go, milliseconds. */
+#define REMOVE_WAIT_MS 5000
+
+static void fe_release(struct kref *ref)
+{
+	struct xnem_fe *fe = container_of(ref, struct xnem_fe, ref);
+
+	ida_destroy(&fe->numbers);
+	kfree(fe);
+}
+
+void xnem_fe_get(struct xnem_fe *fe)
+{
+	kref_get(&fe->ref);
+}
+
+void xnem_fe_put(struct xnem_fe *fe)
+{
+	kref_put(&fe->ref, fe_release);
+}
+
+/*
+ * The share of the grant table for regions: the rest is for the domain's
+ * disks and network, which take their references when they need them.
+ */
+static u32 page_budget(void)
+{
+	u32 total = gnttab_max_grant_frames() * (XEN_PAGE_SIZE / sizeof(struct grant_entry_v1));
+
+	if (max_pages)
+		return min(max_pages, total);
+	if (total <= 2048)
+		return total / 4;
+	return total - max_t(u32, total / 8, 1024);
+}
+
+/* Not under fe->lock: may sleep. May be called when nothing is connected. */
+static void disconnect(struct xnem_fe *fe)
+{
+	xnem_queue_teardown(fe);
+}
+
+static char *backend_node(struct xnem_fe *fe, const char *node)
+{
+	char *s = xenbus_read(XBT_NIL, fe->xdev->otherend, node, NULL);
+
+	if (IS_ERR(s)) {
+		xenbus_dev_fatal(fe->xdev, PTR_ERR(s), "reading %s/%s", fe->xdev->otherend, node);
+		return NULL;
+	}
+	return s;
+}
+
+static int read_offers(struct xnem_fe *fe)
+{
+	struct xenbus_device *xdev = fe->xdev;
+	struct xnem_limits limits = {};
+	u64 fabric_id = 0, features = 0;
+	u32 min_version = 1, max_version = 0;
+	bool ok;
+	char *s;
+
+	s = backend_node(fe, "versions");
+	if (!s)
+		return -EINVAL;
+	ok = xnem_parse_versions(s, &min_version, &max_version);
+	kfree(s);
+	if (!ok || XNEM_PROTO_VERSION < min_version || XNEM_PROTO_VERSION > max_version) {
+		xenbus_dev_fatal(xdev, -EPROTO, "backend speaks versions %u to %u, this is %u",
+				 min_version, max_version, XNEM_PROTO_VERSION);
+		return -EPROTO;
+	}
+	s = backend_node(fe, "features");
+	if (!s)
+		return -EINVAL;
+	ok = xnem_parse_hex64(s, &features);
+	kfree(s);
+	s = backend_node(fe, "limits");
+	if (!s)
+		return -EINVAL;
+	ok = ok && xnem_parse_limits(s, &limits);
+	kfree(s);
+	s = backend_node(fe, "fabric-id");
+	if (!s)
+		return -EINVAL;
+	ok = ok && xnem_parse_hex64(s, &fabric_id);
+	kfree(s);
+	if (!ok || !fabric_id) {
+		xenbus_dev_fatal(xdev, -EINVAL, "the backend's offers make no sense");
+		return -EINVAL;
+	}
+
+	limits.region_pages = min3(limits.region_pages, limits.pages, XNEM_REGION_PAGES_MAX);
+	spin_lock_irq(&fe->lock);
+	fe->limits = limits;
+	fe->features = 0; /* none of those offered is used yet */
+	fe->fabric_id = fabric_id;
+	fe->backend = xdev->otherend_id;
+	fe->max_pages = min(page_budget(), limits.pages);
+	fe->life++;
+	spin_unlock_irq(&fe->lock);
+	return 0;
+}
+
+/* "1 2 3": at most 16 references of at most 10 digits. */
+static void print_refs(char *buf, size_t size, const grant_ref_t *refs, u32 n)
+{
+	size_t len = 0;
+	u32 i;
+
+	for (i = 0; i < n; i++)
+		len += scnprintf(buf + len, size - len, "%s%u", i ? " " : "", refs[i]);
+}
+
+static int write_nodes(struct xnem_fe *fe, evtchn_port_t port)
+{
+	struct xenbus_device *xdev = fe->xdev;
+	struct xnem_fe_queue *q = &fe->q;
+	char sq_refs[200], cq_refs[200];
+	struct xenbus_transaction xbt;
+	const char *what;
+	char dir[80];
+	int err;
+
+	print_refs(sq_refs, sizeof(sq_refs), q->sq_refs, q->sq_pages);
+	print_refs(cq_refs, sizeof(cq_refs), q->cq_refs, q->cq_pages);
+	snprintf(dir, sizeof(dir), "%s/queue-0", xdev->nodename);
+again:
+	err = xenbus_transaction_start(&xbt);
+	if (err) {
+		xenbus_dev_fatal(xdev, err, "starting a transaction");
+		return err;
+	}
+	what = "version";
+	err = xenbus_printf(xbt, xdev->nodename, what, "%u", XNEM_PROTO_VERSION);
+	if (err)
+		goto abort;
+	what = "features";
+	err = xenbus_printf(xbt, xdev->nodename, what, "%llx", fe->features);
+	if (err)
+		goto abort;
+	what = "num-queues";
+	err = xenbus_printf(xbt, xdev->nodename, what, "%u", 1);
+	if (err)
+		goto abort;
+	what = "header-ref";
+	err = xenbus_printf(xbt, dir, what, "%u", q->header_ref);
+	if (err)
+		goto abort;
+	what = "sq-refs";
+	err = xenbus_printf(xbt, dir, what, "%s", sq_refs);
+	if (err)
+		goto abort;
+	what = "cq-refs";
+	err = xenbus_printf(xbt, dir, what, "%s", cq_refs);
+	if (err)
+		goto abort;
+	what = "event-channel";
+	err = xenbus_printf(xbt, dir, what, "%u", port);
+	if (err)
+		goto abort;
+	err = xenbus_transaction_end(xbt, 0);
+	if (err == -EAGAIN)
+		goto again;
+	if (err)
+		xenbus_dev_fatal(xdev, err, "ending a transaction");
+	return err;
+
+abort:
+	xenbus_transaction_end(xbt, 1);
+	xenbus_dev_fatal(xdev, err, "writing %s", what);
+	return err;
+}
+
+static int setup(struct xnem_fe *fe)
+{
+	int port, err;
+
+	err = read_offers(fe);
+	if (err)
+		return err;
+	port = xnem_queue_setup(fe);
+	if (port < 0) {
+		xenbus_dev_fatal(fe->xdev, port, "setting up the queue");
+		return port;
+	}
+	err = write_nodes(fe, port);
+	if (err)
+		goto fail;
+	fe->phase = XNEM_FE_SETUP;
+	err = xenbus_switch_state(fe->xdev, XenbusStateInitialised);
+	if (err)
+		goto fail;
+	return 0;
+fail:
+	disconnect(fe);
+	return err;
+}
+
+static void connected(struct xnem_fe *fe)
+{
+	spin_lock_irq(&fe->lock);
+	fe->phase = XNEM_FE_UP;
+	spin_unlock_irq(&fe->lock);
+	fe->failures = 0;
+	xenbus_switch_state(fe->xdev, XenbusStateConnected);
+	dev_info(&fe->xdev->dev, "connected: backend in domain %u, /dev/%s\n", fe->backend,
+		 fe->name);
+}
+
+static void backend_changed(struct xenbus_device *xdev, enum xenbus_state state)
+{
+	struct xnem_fe *fe = dev_get_drvdata(&xdev->dev);
+
+	mutex_lock(&fe->state_lock);
+	switch (state) {
+	case XenbusStateInitWait:
+		if (fe->broken || xdev->state != XenbusStateInitialising)
+			break;
+		disconnect(fe);
+		if (setup(fe))
+			fe->failures++;
+		break;
+	case XenbusStateConnected:
+		if (xdev->state == XenbusStateInitialised)
+			connected(fe);
+		break;
+	case XenbusStateClosing:
+		disconnect(fe);
+		xenbus_switch_state(xdev, XenbusStateClosed);
+		break;
+	case XenbusStateClosed:
+	case XenbusStateUnknown:
+		disconnect(fe);
+		/*
+		 * A backend that is to come back finds us ready, unless one of
+		 * us cannot: then only a detach and attach begins anew.
+		 */
+		if (!fe->broken && fe->failures < XNEM_FE_FAILURES &&
+		    xenbus_read_unsigned(xdev->otherend, "online", 0))
+			xenbus_switch_state(xdev, XenbusStateInitialising);
+		else
+			xenbus_switch_state(xdev, XenbusStateClosed);
+		break;
+	default:
+		break;
+	}
+	mutex_unlock(&fe->state_lock);
+}
+
+/* The backend broke the protocol; see queue.c. */
+static void break_work(struct work_struct *work)
+{
+	struct xnem_fe *fe = container_of(work, struct xnem_fe, break_work);
+
+	mutex_lock(&fe->state_lock);
+	disconnect(fe);
+	xenbus_dev_fatal(fe->xdev, -EPROTO,
+			 "backend broke the protocol; detach and attach to use it again");
+	mutex_unlock(&fe->state_lock);
+}
+
+static int probe(struct xenbus_device *xdev, const struct xenbus_device_id *id)
+{
+	const char *last = strrchr(xdev->nodename, '/');
+	struct xnem_fe *fe;
+	int err;
+
+	fe = kzalloc(sizeof(*fe), GFP_KERNEL);
+	if (!fe) {
+		xenbus_dev_fatal(xdev, -ENOMEM, "allocating the device");
+		return -ENOMEM;
+	}
+	if (!last || !xnem_parse_u32(last + 1, &fe->id)) {
+		xenbus_dev_fatal(xdev, -EINVAL, "not a device number: %s", xdev->nodename);
+		kfree(fe);
+		return -EINVAL;
+	}
+	kref_init(&fe->ref);
+	fe->xdev = xdev;
+	fe->trusted = trusted && xenbus_read_unsigned(xdev->nodename, "trusted", 1);
+	snprintf(fe->name, sizeof(fe->name), "xnem%u", fe->id);
+	spin_lock_init(&fe->lock);
+	mutex_init(&fe->state_lock);
+	INIT_LIST_HEAD(&fe->contexts);
+	INIT_LIST_HEAD(&fe->pending);
+	INIT_LIST_HEAD(&fe->pending_ctx);
+	INIT_LIST_HEAD(&fe->ended);
+	INIT_LIST_HEAD(&fe->quarantine);
+	init_llist_head(&fe->dead_ctx);
+	init_waitqueue_head(&fe->desc_wait);
+	ida_init(&fe->numbers);
+	INIT_DELAYED_WORK(&fe->reap, xnem_reap);
+	INIT_WORK(&fe->break_work, break_work);
+	/* Until a backend says how many. */
+	fe->limits.contexts = 64;
+	dev_set_drvdata(&xdev->dev, fe);
+
+	err = xnem_chardev_add(fe);
+	if (err) {
+		xenbus_dev_fatal(xdev, err, "registering /dev/%s", fe->name);
+		dev_set_drvdata(&xdev->dev, NULL);
+		xnem_fe_put(fe);
+		return err;
+	}
+	xnem_stats_add_device(fe);
+	/* After a reload it is Closed; the backend waits for this. */
+	xenbus_switch_state(xdev, XenbusStateInitialising);
+	return 0;
+}
+
+/* Has the backend let go, or is there none that could? */
+static bool backend_let_go(struct xenbus_device *xdev)
+{
+	switch (xenbus_read_driver_state(xdev->otherend)) {
+	case XenbusStateClosing:
+	case XenbusStateClosed:
+	case XenbusStateUnknown:
+	case XenbusStateInitialising:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static XNEM_REMOVE_TYPE remove(struct xenbus_device *xdev)
+{
+	struct xnem_fe *fe = dev_get_drvdata(&xdev->dev);
+	unsigned long until = jiffies + msecs_to_jiffies(REMOVE_WAIT_MS);
+
+	xnem_chardev_remove(fe);
+	WRITE_ONCE(fe->removed, true);
+	/*
+	 * Let the backend unmap first: what it still maps could not be freed
+	 * now.  A backend that is stuck does not hold us up for long.
+	 */
+	if (fe->q.header && !fe->broken) {
+		xenbus_switch_state(xdev, XenbusStateClosing);
+		while (!backend_let_go(xdev) && time_before(jiffies, until))
+			msleep(20);
+	}
+	mutex_lock(&fe->state_lock);
+	disconnect(fe);
+	mutex_unlock(&fe->state_lock);
+	cancel_work_sync(&fe->break_work);
+
+	/* Everything is ended now; give what is in quarantine its time. */
+	do {
+		flush_delayed_work(&fe->reap);
+		if (list_empty(&fe->quarantine) && list_empty(&fe->ended))
+			break;
+		msleep(20);
+	} while (time_before(jiffies, until));
+	if (cancel_delayed_work_sync(&fe->reap))
+		xnem_fe_put(fe);
+	if (!list_empty(&fe->quarantine)) {
+		dev_warn(&xdev->dev, "%u references are still in use; left to the kernel\n",
+			 fe->quarantined);
+		xnem_quarantine_defer(fe);
+	}
+	/* What was asked for in between. */
+	xnem_reap_now(fe);
+	flush_delayed_work(&fe->reap);
+	xnem_stats_remove_device(fe);
+	dev_set_drvdata(&xdev->dev, NULL);
+	fe->xdev = NULL;
+	xnem_fe_put(fe);
+	return XNEM_REMOVE_RETURN;
+}
+
+/* A new life after restore or migration: nothing of before is valid. */
+static int resume(struct xenbus_device *xdev)
+{
+	struct xnem_fe *fe = dev_get_drvdata(&xdev->dev);
+
+	mutex_lock(&fe->state_lock);
+	disconnect(fe);
+	mutex_unlock(&fe->state_lock);
+	return 0;
+}
+
+static const struct xenbus_device_id ids[] = { { "xnem" }, { "" } };
+
+static struct xenbus_driver xnem_frontend_driver = {
+	.name = "xnem-frontend",
+	.ids = ids,
+	.probe = probe,
+	.remove = remove,
+	.resume = resume,
+	.otherend_changed = backend_changed,
+	XNEM_NOT_ESSENTIAL
+};
+
+int xnem_fe_xenbus_init(void)
+{
+	return xenbus_register_frontend(&xnem_frontend_driver);
+}
+
+void xnem_fe_xenbus_exit(void)
+{
+	xenbus_unregister_driver(&xnem_frontend_driver);
+}
