@@ -31,7 +31,7 @@ OVERLAYS = --dom0-overlay $(STAGE)/dom0 --domU-overlay $(STAGE)/domU
 STAGE := $(BUILD)/stage
 SCRIPTS := xnem-attach xnem-detach xnem-list
 MODULES := $(patsubst $(TOP)/%/Kbuild,%,$(wildcard $(TOP)/frontend/Kbuild $(TOP)/backend/Kbuild))
-KBUILD_DIR := $(BUILD)/modules/$(KVER)
+KBUILD_DIR = $(BUILD)/modules/$(KVER)
 MODULE_FILES = $(foreach m,$(MODULES),$(KBUILD_DIR)/$(m)/xnem-$(m).ko)
 
 ifneq ($(V),1)
@@ -54,7 +54,7 @@ demo: stage ## send a file from guest to guest, over XNEM and over TCP (FILE=pat
 shell: stage ## a prompt in dom0, guests running, devices attached (CMD="..." runs one command)
 	$(Q)$(TOP)/testbed/host shell $(OVERLAYS) $(if $(CMD),--cmd "$$XNEM_CMD") $(HOST_OPTIONS)
 # So that quotes in CMD reach the guest's shell as they are.
-export XNEM_CMD = $(CMD)
+export XNEM_CMD = $(value CMD)
 
 check: deps ## all tests; ends with one line "N passed, N failed"
 	$(Q)$(TOP)/tests/check --build "$(BUILD)" native build host
