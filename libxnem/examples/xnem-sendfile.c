@@ -298,7 +298,8 @@ static int make_regions(struct job *job, unsigned int access, const char **what)
 		access |= XNEM_ANY_USER;
 	*what = "device";
 	err = xnem_open(NULL, &job->ctx);
-	*what = "register";
+	if (!err)
+		*what = "registration";
 	for (unsigned int i = 0; !err && i < job->buffers; i++)
 		err = xnem_register(job->ctx, buffer(job, i), job->buffer_bytes, access,
 				    &job->region[i]);

@@ -122,8 +122,9 @@ struct xnem_device_info {
  *   -ENODEV, -ENXIO   the node is there but the device behind it is not
  *   -ENOTTY           the path is something else than an XNEM device
  *   -EPROTONOSUPPORT  driver and library speak different ioctl versions
- *   -EMFILE, -ENFILE  too many open files
- *   -EBUSY            the device has as many contexts as the backend allows
+ *   -EMFILE           too many open files, or the device has as many contexts
+ *                     as the backend allows
+ *   -ENFILE           too many open files in the system
  *   -EINVAL           @ctx is NULL
  *   -ENOMEM
  */
@@ -134,7 +135,7 @@ int xnem_open(const char *device, struct xnem **ctx);
  * @ctx: a context, or NULL (nothing happens)
  *
  * Deregisters each region and waits for it: when 0 is returned nothing writes
- * to or reads from the memory of the regions any more.  Requests still under
+ * to or reads from the memory of the regions any more (see xnem_deregister()).  Requests still under
  * way that touch no region of this context (third party copies) are cancelled
  * after the return.  All regions, requests and the descriptor are invalid
  * afterwards, whatever is returned.  No other call may run on @ctx, or start.
@@ -242,9 +243,12 @@ int xnem_register(struct xnem *ctx, void *addr, size_t len, unsigned int flags,
  * held back meanwhile (SIGKILL is not).  On 0 the memory may be reused or
  * freed.  @region is invalid afterwards whatever is returned, except -EPERM.
  *
- * Return: 0, also when the region went with its backend before; -EPERM; or
- * another error: then the memory must be considered in use until the process
- * ends.
+ * A backend that keeps a grant against the protocol does not hold up the call:
+ * its page stays pinned and out of any other use, but it is still mapped here.
+ *
+ * Return: 0, also when the region ended with its backend before; -EPERM; or
+ * another error, -ENODEV among them: then the memory must be considered in use
+ * until the process ends.
  */
 int xnem_deregister(struct xnem_region *region);
 
@@ -400,8 +404,9 @@ int xnem_copy_start(struct xnem *ctx, const struct xnem_cookie *dst, uint64_t ds
  *
  * Return: 0: all bytes are in place.
  *   -ETIMEDOUT  not ended yet
- *   -EINTR      a signal handler ran; not ended yet.  When several threads
- *               wait on one context a signal may go unreported: use a limit
+ *   -EINTR      a signal handler ran that was installed without SA_RESTART;
+ *               not ended yet.  When several threads wait on one context a
+ *               signal may go unreported: use a limit
  *   -EBADR      no such request, or its end was reported before
  *   or the error with which the copy ended, *done written.
  */

@@ -78,9 +78,6 @@ int xnem_end_region(struct xnem_region *region)
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	err = xnem_ioctl(region->ctx, XNEM_IOC_DEREGISTER, &dereg);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	/* without its backend, or its device, a region is gone already */
-	if (err == -ENOTCONN || err == -ENODEV)
-		err = 0;
 	return err;
 }
 

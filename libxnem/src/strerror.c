@@ -21,10 +21,9 @@ static const struct {
 	E(ENOTTY, "this is not an XNEM device, or a driver too old for the call"),
 	E(ENOTCONN, "the device has no backend at the moment; regions of before are gone"),
 	E(EPROTONOSUPPORT, "driver and library speak different versions of the interface"),
-	E(EMFILE, "too many open files in this process, or as many regions on the device as the "
-		  "backend allows"),
+	E(EMFILE, "too many open files in this process, or as many contexts or regions on the "
+		  "device as the backend allows"),
 	E(ENFILE, "too many open files in this system"),
-	E(EBUSY, "the device has as many contexts as the backend allows"),
 	E(ENOMEM, "the limit on locked memory (RLIMIT_MEMLOCK, ulimit -l) is reached, or this "
 		  "process is out of memory"),
 	E(ENOBUFS, "the kernel or the backend is short of memory"),

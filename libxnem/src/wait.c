@@ -105,6 +105,12 @@ int xnem_step(struct xnem *ctx, int64_t deadline, bool for_events)
 		return sleep_on_changed(ctx, deadline);
 
 	err = xnem_fetch(ctx, left, for_events);
+	/*
+	 * The kernel also says so when a request came in between its look and
+	 * its answer: the clock tells.
+	 */
+	if (err == -ETIMEDOUT)
+		return 0;
 	if (err != -ENOENT)
 		return err;
 	/*
