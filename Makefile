@@ -78,9 +78,15 @@ lib: ## library and programs
 	$(call say,library and programs)
 	$(Q)$(MAKE_QUIET) -C $(TOP)/libxnem O="$(BUILD)/libxnem" all
 
+# Kbuild takes its time to find out that there is nothing to do (it asks the compiler about
+# this kernel first), so it is asked only after a change.
 modules: kernel-headers kbuild-tree ## the kernel modules (KVER=release, KDIR=headers)
 	$(Q)for m in $(MODULES); do \
+		ko="$(KBUILD_DIR)/$$m/xnem-$$m.ko"; \
+		[ ! -e "$$ko" ] || [ -n "$$(find $(TOP)/$$m $(TOP)/common $(TOP)/include $(TOP)/Makefile \
+			"$(KDIR)/.config" "$(KDIR)/Module.symvers" -newer "$$ko" | head -n 1)" ] || continue; \
 		printf 'xnem: module xnem-%s for Linux %s\n' "$$m" "$(KVER)"; \
+		rm -f "$$ko"; \
 		$(MAKE_QUIET) -C "$(KDIR)" M="$(KBUILD_DIR)/$$m" $(if $(V),V=$(V)) modules || exit; \
 	done
 

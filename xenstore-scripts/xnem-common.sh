@@ -14,6 +14,8 @@
 
 LC_ALL=C
 export LC_ALL
+# What functions set for their callers.
+domains='' names='' domid='' name='' backends='' f=0 b=0 now=0
 # Nobody needs to read our lock file.
 umask 077
 
@@ -85,9 +87,36 @@ need_xenstore() {
 		command -v "$_tool" >/dev/null ||
 			die $E_FAIL "$_tool is not installed (Debian: xenstore-utils); this program runs in dom0"
 	done
-	xs_exists /local/domain ||
+	load_domains ||
 		die $E_FAIL "xenstore does not answer: this program runs in dom0, as root, with xenstored up"
 }
+
+# Sets $domains to all domids, and $names to lines "DOMID NAME". Names are dom0's to write.
+# In few processes: each one counts in a dom0 that is busy or emulated, and xl is not a
+# small one.
+load_domains() {
+	_list=$(xs_list /local/domain) || return
+	domains='' names=''
+	set --
+	for _d in $_list; do
+		is_domid "$_d" || continue
+		domains="$domains $_d"
+		set -- "$@" "/local/domain/$_d/name"
+	done
+	# All names in one call; it fails when one of them is missing.
+	if _read=$(xenstore-read "$@" 2>/dev/null); then
+		for _d in $domains; do
+			names="$names$_d ${_read%%"$newline"*}$newline"
+			_read=${_read#*"$newline"}
+		done
+	else
+		for _d in $domains; do
+			names="$names$_d $(xs_read "/local/domain/$_d/name")$newline"
+		done
+	fi
+}
+newline='
+'
 
 # One attach or detach changes xenstore at a time. Without flock(1) there is no lock, and
 # two that change the same device at once may get in each other's way.
@@ -104,20 +133,38 @@ lock() {
 }
 unlock() { exec 8>&-; }
 
-# Name or number to number. It need not exist.
-domid_of() {
+# find_domid NAME|DOMID: sets $domid. A domid need not exist.
+find_domid() {
+	domid=
 	case $1 in
-	'') return 1 ;;
-	dom0 | Domain-0) echo 0 ;;
-	*[!0-9]*) xl domid "$1" 2>/dev/null ;;
-	*) is_domid "$1" && echo "$1" ;;
+	'') ;;
+	dom0 | Domain-0) domid=0 ;;
+	*[!0-9]*)
+		_rest=$names
+		while [ -n "$_rest" ]; do
+			_line=${_rest%%"$newline"*}
+			_rest=${_rest#*"$newline"}
+			[ "${_line#* }" != "$1" ] || domid=${_line%% *}
+		done
+		;;
+	*) ! is_domid "$1" || domid=$1 ;;
 	esac
+	[ -n "$domid" ]
+}
+# domain_known DOMID: was it there when this program started?
+domain_known() {
+	case " $domains " in *" $1 "*) return 0 ;; esac
+	return 1
 }
 domain_exists() { xs_exists "/local/domain/$1"; }
-domain_name() {
-	[ "$1" != 0 ] || { echo dom0; return; }
-	_name=$(xs_read "/local/domain/$1/name" | printable)
-	echo "${_name:-($1)}"
+# find_name DOMID: sets $name, for people to read.
+find_name() {
+	name=dom0
+	[ "$1" != 0 ] || return 0
+	name=${newline}$names
+	name=${name#*"$newline$1 "}
+	name=${name%%"$newline"*}
+	domain_known "$1" && [ -n "$name" ] || name="($1)"
 }
 
 # The two directories of a device, and where the ends' kernels put error messages.
@@ -137,8 +184,6 @@ $(xs_read "$2/state")"
 	case $f in [1-8]) ;; *) f=0 ;; esac
 	case $b in [1-8]) ;; *) b=0 ;; esac
 }
-newline='
-'
 state_word() {
 	case $1 in
 	1) echo Initialising ;;
@@ -153,19 +198,20 @@ state_word() {
 	esac
 }
 
-domains() { xs_list /local/domain | while read -r _d; do if is_domid "$_d"; then echo "$_d"; fi; done; }
-
-# Backends that have a directory for device ID of domain GUEST: domids, normally one.
-backends_of() {
-	domains | while read -r _b; do
-		if xs_exists "$(back_dir "$1" "$2" "$_b")"; then echo "$_b"; fi
+# find_backends GUEST ID: sets $backends to the domains that have a directory for that
+# device, normally one.
+find_backends() {
+	backends=
+	for _b in $domains; do
+		[ "$_b" != "$1" ] || continue
+		! xs_exists "/local/domain/$_b/backend/xnem/$1/$2" || backends="$backends $_b"
 	done
 }
 
 # All devices, a line each: GUEST ID BACKEND. BACKEND is - where there is a guest's
 # directory alone.
 all_devices() {
-	domains | while read -r _b; do
+	for _b in $domains; do
 		xs_list "/local/domain/$_b/backend/xnem" | while read -r _g; do
 			is_domid "$_g" || continue
 			xs_list "/local/domain/$_b/backend/xnem/$_g" | while read -r _i; do
@@ -173,10 +219,11 @@ all_devices() {
 			done
 		done
 	done
-	domains | while read -r _g; do
+	for _g in $domains; do
 		xs_list "/local/domain/$_g/device/xnem" | while read -r _i; do
 			is_device_id "$_i" || continue
-			[ -n "$(backends_of "$_g" "$_i")" ] || echo "$_g $_i -"
+			find_backends "$_g" "$_i"
+			[ -n "$backends" ] || echo "$_g $_i -"
 		done
 	done
 }

@@ -23,7 +23,7 @@ exits() {
 }
 says() { check "$1-says" grep -q "$2" "$OUT/$1"; }
 # Nothing of guest $1's devices in xenstore, messages included.
-clean() { ! xenstore-ls -f / | grep -q "/local/domain/[0-9]*/\(error/\)\?\(device/xnem\|backend/xnem/$1/\)"; }
+clean() { ! xenstore-ls -f / | grep -q "/local/domain/$1/\(error/\)\?device/xnem\|backend/xnem/$1[/ ]"; }
 has_device() { on "$1" '[ -e /dev/xnem0 ]' </dev/null; }
 has_no_device() { ! has_device "$1"; }
 hidden_from() { ! on "$1" "xenstore-read $back/zone 2>/dev/null" </dev/null; }
