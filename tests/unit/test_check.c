@@ -364,7 +364,8 @@ static void reg_descriptors(void **state)
 	r.u.reg.nr_pages = DESC_MAX + 1;
 	r.u.reg.length = (DESC_MAX + 1) * 4096;
 	expect_at(__LINE__, &r, &lim, 0, XNEM_ST_INVALID);
-	/* (nr_pages + 1023) / 1024 would wrap to 0. */
+	/* (nr_pages + 1023) / 1024 would wrap to 0, and all references are. */
+	memset(r.u.reg.ref, 0, sizeof(r.u.reg.ref));
 	r.u.reg.nr_pages = 0xffffffff;
 	r.u.reg.length = 0xffffffffull * 4096;
 	expect_at(__LINE__, &r, &lim, 0, XNEM_ST_INVALID);
