@@ -53,20 +53,16 @@ static const struct {
 
 XNEM_API const char *xnem_strerror(int err)
 {
-	if (err < 0)
-		err = -err;
 	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++)
-		if (errors[i].err == err)
+		if (errors[i].err == err || -errors[i].err == err)
 			return errors[i].text;
 	return "an error that XNEM does not use";
 }
 
 XNEM_API const char *xnem_errname(int err)
 {
-	if (err < 0)
-		err = -err;
 	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++)
-		if (errors[i].err == err)
+		if (errors[i].err == err || -errors[i].err == err)
 			return errors[i].name;
 	return "E?";
 }

@@ -8,7 +8,6 @@
 #include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -202,6 +201,7 @@ int __wrap_ioctl(int fd, unsigned long call, ...)
 	return -1;
 }
 
+/* what stands in for the device, /dev/null, cannot be polled */
 int __wrap_epoll_ctl(int epfd, int op, int fd, void *event);
 int __real_epoll_ctl(int epfd, int op, int fd, void *event);
 int __wrap_epoll_ctl(int epfd, int op, int fd, void *event)
