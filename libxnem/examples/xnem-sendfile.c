@@ -385,8 +385,7 @@ static int send_file(struct job *job, const char *path, const char *port)
 	send_message(job->sock, SIZE, job->buffer_bytes);
 	if (job->via == VIA_XNEM) {
 		for (unsigned int i = 0; i < job->buffers; i++)
-			send_bytes(job->sock, xnem_region_cookie(job->region[i]),
-				   XNEM_COOKIE_SIZE);
+			send_bytes(job->sock, xnem_region_cookie(job->region[i]), XNEM_COOKIE_SIZE);
 	}
 	recv_message(job->sock, ACCEPT);
 

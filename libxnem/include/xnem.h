@@ -494,8 +494,8 @@ int xnem_submit(struct xnem *ctx, const struct xnem_op *ops, unsigned int n);
  *   -ENOENT     nothing is under way
  * else -EINVAL or an error of any call.
  */
-int xnem_get_events(struct xnem *ctx, struct xnem_event *events, unsigned int min,
-		    unsigned int max, int64_t timeout_ns);
+int xnem_get_events(struct xnem *ctx, struct xnem_event *events, unsigned int min, unsigned int max,
+		    int64_t timeout_ns);
 
 /* ---- text ------------------------------------------------------------------ */
 

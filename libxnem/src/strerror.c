@@ -10,7 +10,10 @@ static const struct {
 	const char *text;
 } errors[] = {
 	{ 0, "OK", "success" },
-#define E(name, text) { name, #name, text }
+#define E(name, text)             \
+	{                         \
+		name, #name, text \
+	}
 	E(ENOENT, "no such device node (is a device attached to this guest and xnem-frontend "
 		  "loaded?), no such region (deregistered, or a wrong key), or nothing under way"),
 	E(EACCES, "no permission for the device node (group xnem?), or the region does not allow "

@@ -78,7 +78,8 @@ static int show_device(const char *device)
 	printf("state:          %s\n", info.connected ? "connected" : "no backend");
 	printf("backend domain: %" PRIu32 "\n", info.backend_domid);
 	printf("fabric id:      %016" PRIx64 "\n", info.fabric_id);
-	printf("versions:       protocol %" PRIu32 ", interface %" PRIu32 ", features %#" PRIx64 "\n",
+	printf("versions:       protocol %" PRIu32 ", interface %" PRIu32 ", features %#" PRIx64
+	       "\n",
 	       info.proto_version, info.abi_version, info.features);
 	printf("region:         at most %" PRIu64 " KiB\n", info.max_region_bytes / 1024);
 	printf("all regions:    %" PRIu64 " of %" PRIu64 " KiB in use\n", info.used_pages * 4,
@@ -94,7 +95,8 @@ static int show_device(const char *device)
 	} else {
 		err = -ENOTCONN;
 		printf("missing:        the backend: load the module xnem-backend in domain %" PRIu32
-		       "\n", info.backend_domid);
+		       "\n",
+		       info.backend_domid);
 	}
 	xnem_close(ctx);
 	return err ? EXIT_NO_BACKEND : EXIT_WORKS;

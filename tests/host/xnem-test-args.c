@@ -253,7 +253,8 @@ static void check_submit(void)
 		req = ping;
 		req.reserved[i] = 1;
 		report("submit: reserved field of a request", -EINVAL, run(req, NULL));
-		report("submit: reserved field", -EINVAL, submit_raw((uintptr_t)&ping, 1, 1 + i, NULL));
+		report("submit: reserved field", -EINVAL,
+		       submit_raw((uintptr_t)&ping, 1, 1 + i, NULL));
 	}
 	report("submit: none", -EINVAL, submit_raw((uintptr_t)&ping, 0, 0, NULL));
 	many = calloc(1025, sizeof(*many));

@@ -114,8 +114,8 @@ static int check_memlock(struct xnem *ctx, uint64_t limit)
 	return err == -ENOMEM ? T_OK : T_EXPECT;
 }
 
-static void matrix_bad(struct matrix *m, const char *what, uint64_t size, uint64_t src, uint64_t dst,
-		       int err, uint64_t at)
+static void matrix_bad(struct matrix *m, const char *what, uint64_t size, uint64_t src,
+		       uint64_t dst, int err, uint64_t at)
 {
 	m->bad++;
 	printf("BAD %s size=%" PRIu64 " src=%" PRIu64 " dst=%" PRIu64 " error=%s at=%" PRIu64 "\n",
@@ -210,10 +210,11 @@ static void matrix_case(struct matrix *m, uint64_t size, uint64_t src, uint64_t 
 
 int cmd_matrix(const struct options *opt, char **args)
 {
-	static const uint64_t sizes[] = { 0,	 1,	4095,	 4096,
-					  4097, 65535, 1 << 20, 16 << 20 };
+	static const uint64_t sizes[] = { 0, 1, 4095, 4096, 4097, 65535, 1 << 20, 16 << 20 };
 	static const uint64_t offsets[] = { 0, 1, 7, 63, 4095 };
-	static const uint64_t few[][2] = { { 0, 0 }, { 1, 0 }, { 0, 7 }, { 63, 4095 }, { 4095, 1 } };
+	static const uint64_t few[][2] = {
+		{ 0, 0 }, { 1, 0 }, { 0, 7 }, { 63, 4095 }, { 4095, 1 }
+	};
 	struct matrix m = { .bytes = opt->bytes, .seed = opt->seed };
 	uint64_t limit = memlock_limit();
 	uint64_t want = (16 << 20) + MATRIX_SLACK;
@@ -285,7 +286,8 @@ static int start_one(const struct options *opt, struct own *own, const struct xn
 		     uint64_t slot, uint64_t offset, uint64_t len)
 {
 	if (opt->put)
-		return xnem_put_start(own->region, slot * opt->chunk, cookie, offset, len, slot, NULL);
+		return xnem_put_start(own->region, slot * opt->chunk, cookie, offset, len, slot,
+				      NULL);
 	return xnem_get_start(own->region, slot * opt->chunk, cookie, offset, len, slot, NULL);
 }
 
@@ -317,7 +319,8 @@ int cmd_stream(const struct options *base, char **args)
 		uint64_t now = now_ns();
 
 		while (now >= tick) {
-			printf("t=%" PRIu64 " bytes=%" PRIu64 "\n", (tick - begin) / 1000000000, bytes);
+			printf("t=%" PRIu64 " bytes=%" PRIu64 "\n", (tick - begin) / 1000000000,
+			       bytes);
 			fflush(stdout);
 			tick += 1000000000;
 		}
@@ -552,7 +555,8 @@ static void *run_thread(void *arg)
 				err = 0;
 			}
 		}
-		if (err || done != len || pattern_check(own.mem + dst, len, opt->seed, off) != len) {
+		if (err || done != len ||
+		    pattern_check(own.mem + dst, len, opt->seed, off) != len) {
 			printf("BAD thread=%u error=%s len=%" PRIu64 " off=%" PRIu64 "\n",
 			       me->number, xnem_errname(err), len, off);
 			atomic_fetch_add(&all->bad, 1);

@@ -729,8 +729,8 @@ static void set_option(struct options *opt, int c, const char *arg)
 
 static void check_options(const struct options *opt)
 {
-	if (opt->has_verify_range &&
-	    (opt->verify_offset > opt->bytes || opt->verify_bytes > opt->bytes - opt->verify_offset))
+	if (opt->has_verify_range && (opt->verify_offset > opt->bytes ||
+				      opt->verify_bytes > opt->bytes - opt->verify_offset))
 		wrong_usage("--verify-offset, --verify-bytes", "not within --bytes");
 	if (!opt->count || !opt->chunk || !opt->depth || !opt->threads || opt->depth > 1024 ||
 	    opt->threads > 256)

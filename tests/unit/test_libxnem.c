@@ -129,8 +129,8 @@ static int k_complete(struct xnem_get_completions *g)
 		k.most_fetchers = k.fetchers;
 	while (k.nr_done < g->min_count && k.nr_flight && g->timeout_ns && !e && !k.gone &&
 	       !k.next_complete)
-		e = g->timeout_ns < 0 ? pthread_cond_wait(&k.changed, &k.lock) :
-					pthread_cond_timedwait(&k.changed, &k.lock, &until);
+		e = g->timeout_ns < 0 ? pthread_cond_wait(&k.changed, &k.lock)
+				      : pthread_cond_timedwait(&k.changed, &k.lock, &until);
 	k.fetchers--;
 	if (k.next_complete)
 		return take(&k.next_complete);
@@ -820,11 +820,13 @@ static void test_text(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_open),    TEST(test_cookie_text), TEST(test_fabric),	TEST(test_new_life),
-		TEST(test_register), TEST(test_close),	    TEST(test_short),	TEST(test_wait),
-		TEST(test_eintr),   TEST(test_ping_timeout), TEST(test_gone),	TEST(test_lost),
-		TEST(test_events),  TEST(test_fd),	    TEST(test_waiters), TEST(test_handover),
-		TEST(test_storm),   TEST(test_fork),	    TEST(test_text),
+		TEST(test_open),	 TEST(test_cookie_text), TEST(test_fabric),
+		TEST(test_new_life),	 TEST(test_register),	 TEST(test_close),
+		TEST(test_short),	 TEST(test_wait),	 TEST(test_eintr),
+		TEST(test_ping_timeout), TEST(test_gone),	 TEST(test_lost),
+		TEST(test_events),	 TEST(test_fd),		 TEST(test_waiters),
+		TEST(test_handover),	 TEST(test_storm),	 TEST(test_fork),
+		TEST(test_text),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
