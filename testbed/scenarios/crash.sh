@@ -1,20 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=sh
-# about: breaks a guest on purpose, to see that the runner notices (must end as a crash)
+# about: breaks a domain on purpose, to see that the runner notices (testbed/selftest-crash)
 # needs: guests=2
 #
-# --set WHO=g1  --set HOW=panic|warn|hang|expected
+# --set WHO=g1  --set HOW=panic|oom|vanish|hang|expected
 
 : "${WHO:=g1}" "${HOW:=panic}"
 echo kept >"$OUT/written-before"
 case $HOW in
 panic) on "$WHO" 'echo c >/proc/sysrq-trigger' ;;
+oom) on "$WHO" 'dd if=/dev/zero of=/dev/shm/big bs=1M' ;;
+vanish) xl destroy "$WHO"; sleep 30 ;;
+hang) sleep 100000 ;;
 expected)
 	expect_lost "$WHO"
 	on -t 10 "$WHO" 'echo c >/proc/sysrq-trigger'
 	sleep 3
 	pass announced
 	;;
-oom) on "$WHO" 'dd if=/dev/zero of=/dev/shm/big bs=1M' ;;
-hang) sleep 100000 ;;
 esac
