@@ -125,9 +125,11 @@ stage: deps modules lib ## what goes into the emulated host's dom0 and guests: b
 	$(Q)install -m 644 $(MODULE_FILES) "$(STAGE)/dom0/lib/modules/xnem"
 	$(Q)find "$(BUILD)/libxnem" -maxdepth 1 -type f -perm -u+x ! -name '*.so*' -exec cp -t "$(STAGE)/domU/usr/bin" {} +
 	$(Q)cp -P "$(BUILD)"/libxnem/libxnem.so* "$(STAGE)/domU/usr/lib/x86_64-linux-gnu"
-	$(Q)[ ! -d $(TOP)/tests/host ] || find $(TOP)/tests/host -maxdepth 1 -type f -perm -u+x -exec cp -t "$(STAGE)/domU/usr/bin" {} +
+	$(Q)[ ! -d $(TOP)/tests/host ] || find $(TOP)/tests/host -maxdepth 1 -type f -perm -u+x ! -name '*-native' -exec cp -t "$(STAGE)/domU/usr/bin" {} +
 	$(Q)cp $(addprefix $(TOP)/xenstore-scripts/,$(SCRIPTS)) "$(STAGE)/dom0/usr/sbin"
 	$(Q)cp $(TOP)/xenstore-scripts/xnem-common.sh "$(STAGE)/dom0/usr/lib/xnem"
+	$(Q)install -d "$(STAGE)/dom0/usr/lib/xnem-tests"
+	$(Q)cp $(TOP)/tests/scenarios/lib/*.sh "$(STAGE)/dom0/usr/lib/xnem-tests"
 
 deps: ## install the Debian packages that are missing (root), or print the apt line
 	$(Q)$(TOP)/testbed/prepare $(TOP)/testbed/packages $(TOP)/packaging/debian-packages
