@@ -46,11 +46,9 @@ static void expect_at(int line, const struct xnem_request *r, const struct xnem_
 
 static struct xnem_request of_op(u16 op)
 {
-	struct xnem_request r = { .id = 0xdeadbeef,
-				  .op = op,
-				  .context = 3,
-				  .user_data = ~0ull,
-				  .tag = ~0ull };
+	struct xnem_request r = {
+		.id = 0xdeadbeef, .op = op, .context = 3, .user_data = ~0ull, .tag = ~0ull
+	};
 
 	switch (op) {
 	case XNEM_OP_REGISTER:
@@ -65,8 +63,9 @@ static struct xnem_request of_op(u16 op)
 		r.u.dereg.region_id = ~0ull;
 		break;
 	case XNEM_OP_COPY:
-		memset(&r.u.copy, 0xff, offsetof(struct xnem_request, u.copy.pad) -
-						offsetof(struct xnem_request, u.copy));
+		memset(&r.u.copy, 0xff,
+		       offsetof(struct xnem_request, u.copy.pad) -
+			       offsetof(struct xnem_request, u.copy));
 		break;
 	case XNEM_OP_OPEN_CONTEXT:
 		r.u.open.cpage_ref = 77;
@@ -107,8 +106,7 @@ static void right(void **state)
 		expect(&r, ALL_FEATURES, XNEM_ST_OK);
 		expect(&r, XNEM_FEAT_CPAGE, XNEM_ST_OK);
 		/* No feature is needed but for the completion page. */
-		expect(&r, 0,
-		       r.op == XNEM_OP_OPEN_CONTEXT ? XNEM_ST_UNSUPPORTED : XNEM_ST_OK);
+		expect(&r, 0, r.op == XNEM_OP_OPEN_CONTEXT ? XNEM_ST_UNSUPPORTED : XNEM_ST_OK);
 		expect(&r, ~XNEM_FEAT_CPAGE,
 		       r.op == XNEM_OP_OPEN_CONTEXT ? XNEM_ST_UNSUPPORTED : XNEM_ST_OK);
 	}
@@ -423,11 +421,31 @@ static void reg_every_offset(void **state)
 /* ---- arithmetic, against 128 bits ---- */
 
 static const u64 edge[] = {
-	0,	     1,		  2,		    4094,	       4095,
-	4096,	     4097,	  8191,		    8192,	       65535,
-	0x7fffffff,  0x80000000,  0xfffff000,	    0xffffffff,	       1ull << 32,
-	(1ull << 32) + 1, 1ull << 44, (1ull << 63) - 1, 1ull << 63, (1ull << 63) + 1,
-	~0ull - 8192, ~0ull - 4096, ~0ull - 4095,   ~0ull - 1,	       ~0ull,
+	0,
+	1,
+	2,
+	4094,
+	4095,
+	4096,
+	4097,
+	8191,
+	8192,
+	65535,
+	0x7fffffff,
+	0x80000000,
+	0xfffff000,
+	0xffffffff,
+	1ull << 32,
+	(1ull << 32) + 1,
+	1ull << 44,
+	(1ull << 63) - 1,
+	1ull << 63,
+	(1ull << 63) + 1,
+	~0ull - 8192,
+	~0ull - 4096,
+	~0ull - 4095,
+	~0ull - 1,
+	~0ull,
 };
 #define NR_EDGE (sizeof(edge) / sizeof(edge[0]))
 
@@ -734,7 +752,7 @@ static void parse_refs_counts(void **state)
 	}
 }
 
-#define GOOD_LIMITS                                                                     \
+#define GOOD_LIMITS                                                              \
 	"queues=4 sq-order=2 cq-order=1 inflight=128 contexts=256 regions=1024 " \
 	"region-pages=18432 pages=1048576"
 

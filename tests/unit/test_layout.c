@@ -21,7 +21,7 @@ struct layout_row {
 };
 
 #define ROW_SIZE(type, sz) { #type, 0, sizeof(struct type), 0, sz },
-#define ROW_FIELD(type, field, off, sz)                                                          \
+#define ROW_FIELD(type, field, off, sz)                                                           \
 	{ #type "." #field, offsetof(struct type, field), sizeof(((struct type *)0)->field), off, \
 	  sz },
 
@@ -91,7 +91,8 @@ static void no_holes(void **state)
 		}
 		if (!strncmp(dot, ".u.", 3)) {
 			if (!strchr(dot + 3, '.')) {
-				assert_true(!member_end || member_end == sizeof(struct xnem_request));
+				assert_true(!member_end ||
+					    member_end == sizeof(struct xnem_request));
 				member_end = row->offset;
 				continue;
 			}

@@ -14,9 +14,15 @@
 
 /* Where indices are interesting: the wrap at 2^32, the sign, the middle. */
 static const u64 bases[] = {
-	1ull << 32,		 (1ull << 32) - 1,	    (1ull << 32) - 7,
-	(1ull << 32) + 5,	 (1ull << 32) + 0x7fffffff, (1ull << 32) + 0x80000000,
-	(1ull << 32) + 0x7ffffffa, (1ull << 33) - 3,	    (1ull << 40) + 12345,
+	1ull << 32,
+	(1ull << 32) - 1,
+	(1ull << 32) - 7,
+	(1ull << 32) + 5,
+	(1ull << 32) + 0x7fffffff,
+	(1ull << 32) + 0x80000000,
+	(1ull << 32) + 0x7ffffffa,
+	(1ull << 33) - 3,
+	(1ull << 40) + 12345,
 };
 #define NR_BASES (sizeof(bases) / sizeof(bases[0]))
 
@@ -80,8 +86,8 @@ static void event_in_near(void **state)
 
 static void event_in_far(void **state)
 {
-	static const u64 back[] = { 0, 1, 2, 0x7fffffff, 0x80000000, 0x80000001, 0xfffffffe,
-				    0xffffffff };
+	static const u64 back[] = { 0,		1,	    2,		0x7fffffff,
+				    0x80000000, 0x80000001, 0xfffffffe, 0xffffffff };
 	static const u64 ahead[] = { 0, 1, 2, 0x7fffffff, 0x80000000, 0x80000001 };
 	static const u64 batch[] = { 0, 1, 2, 32, 512, 2048 };
 	size_t b, n, i;
@@ -107,8 +113,8 @@ static void event_in_nothing(void **state)
 	(void)state;
 	for (b = 0; b < NR_BASES; b++)
 		for (e = 0; e < NR_BASES; e++)
-			assert_false(xnem_ring_event_in((u32)bases[e], (u32)bases[b],
-							(u32)bases[b]));
+			assert_false(
+				xnem_ring_event_in((u32)bases[e], (u32)bases[b], (u32)bases[b]));
 }
 
 /*
@@ -275,12 +281,18 @@ static void round_and_round(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(sizes),	    cmocka_unit_test(used_wraps),
-		cmocka_unit_test(event_in_near),    cmocka_unit_test(event_in_far),
-		cmocka_unit_test(event_in_nothing), cmocka_unit_test(event_once),
-		cmocka_unit_test(space),	    cmocka_unit_test(space_garbage),
-		cmocka_unit_test(look_garbage),	    cmocka_unit_test(writes_its_own),
-		cmocka_unit_test(arm),		    cmocka_unit_test(round_and_round),
+		cmocka_unit_test(sizes),
+		cmocka_unit_test(used_wraps),
+		cmocka_unit_test(event_in_near),
+		cmocka_unit_test(event_in_far),
+		cmocka_unit_test(event_in_nothing),
+		cmocka_unit_test(event_once),
+		cmocka_unit_test(space),
+		cmocka_unit_test(space_garbage),
+		cmocka_unit_test(look_garbage),
+		cmocka_unit_test(writes_its_own),
+		cmocka_unit_test(arm),
+		cmocka_unit_test(round_and_round),
 	};
 
 	return cmocka_run_group_tests_name("ring", tests, NULL, NULL);

@@ -74,25 +74,25 @@ enum barrier { NO_BARRIER, RMB, WMB, MB };
 /* Rules of the protocol that a thread can be told to break. */
 enum rule {
 	KEEP_RULES,
-	SLEEP_WITHOUT_ARM,   /* wait for an event that nobody was asked for */
-	IGNORE_SECOND_LOOK,  /* arm, but sleep whatever it says */
-	ARM_THEN_CONSUME,    /* arm, look, consume, sleep */
+	SLEEP_WITHOUT_ARM, /* wait for an event that nobody was asked for */
+	IGNORE_SECOND_LOOK, /* arm, but sleep whatever it says */
+	ARM_THEN_CONSUME, /* arm, look, consume, sleep */
 	ARM_FIRST_RING_ONLY, /* the other rings are not armed */
-	ARM_ONE_TOO_FAR,     /* event = cons + 2 */
-	ARM_ONE_TOO_NEAR,    /* event = cons: lies behind, asks for nothing */
+	ARM_ONE_TOO_FAR, /* event = cons + 2 */
+	ARM_ONE_TOO_NEAR, /* event = cons: lies behind, asks for nothing */
 	RELEASE_BEFORE_READ, /* cons moves before slots are read */
-	NO_SPACE_CHECK,	     /* the producer overwrites what is not consumed */
-	LAST_ENTRY_ONLY,     /* the producer looks for event in its last entry */
-	NO_NOTIFY,	     /* the producer forgets to notify */
+	NO_SPACE_CHECK, /* the producer overwrites what is not consumed */
+	LAST_ENTRY_ONLY, /* the producer looks for event in its last entry */
+	NO_NOTIFY, /* the producer forgets to notify */
 };
 
 struct config {
 	enum model model;
 	u32 rings;
-	u32 size;    /* slots of a ring */
+	u32 size; /* slots of a ring */
 	u32 entries; /* entries a producer publishes */
-	u32 batch;   /* 1 .. batch entries at once */
-	u32 start;   /* first index */
+	u32 batch; /* 1 .. batch entries at once */
+	u32 start; /* first index */
 	bool one_by_one; /* the consumer releases each slot by itself */
 	/* mutation: this barrier of this function does nothing */
 	enum place place;
@@ -102,23 +102,23 @@ struct config {
 
 enum kind {
 	DONE,
-	LOAD,	/* result: value */
-	STORE,	/* local */
-	READ,	/* slot contents, must be val; local when it can be late */
-	RBAR,	/* local when it does not have to wait */
-	WBAR,	/* local */
-	FULL,	/* local when it does not have to wait */
+	LOAD, /* result: value */
+	STORE, /* local */
+	READ, /* slot contents, must be val; local when it can be late */
+	RBAR, /* local when it does not have to wait */
+	WBAR, /* local */
+	FULL, /* local when it does not have to wait */
 	CHOOSE, /* result: 1 .. val */
-	WAIT,	/* until cons has reached val */
+	WAIT, /* until cons has reached val */
 	NOTIFY,
 	SLEEP,
 	GARBAGE, /* the thread has seen what must not be */
 };
 
-static const char *const kind_names[] = { "done",	  "load",   "store",  "read slot",
-					  "read barrier", "write barrier", "full barrier",
-					  "choose",	  "wait",   "notify", "sleep",
-					  "garbage" };
+static const char *const kind_names[] = { "done",	  "load",	  "store",
+					  "read slot",	  "read barrier", "write barrier",
+					  "full barrier", "choose",	  "wait",
+					  "notify",	  "sleep",	  "garbage" };
 
 struct action {
 	u8 kind;
@@ -158,7 +158,7 @@ struct state {
 	struct location mem[MAX_LOCS];
 	struct thread t[MAX_THREADS];
 	u32 pending; /* a notification is on its way */
-	u32 wrong;   /* a slot was wrong; counts once guesses have come true */
+	u32 wrong; /* a slot was wrong; counts once guesses have come true */
 };
 
 enum step_kind { ACT, DRAIN, BIND };
@@ -509,11 +509,12 @@ static u32 list_steps(const struct state *s, struct step *out)
 {
 	u32 n = 0, tid, i, j;
 
-#define ADD(k, w, a)                                                                     \
-	do {                                                                             \
-		if (n == MAX_STEPS)                                                      \
-			abort();                                                         \
-		out[n++] = (struct step){ .thread = (u8)tid, .kind = k, .which = (u8)(w), .arg = a }; \
+#define ADD(k, w, a)                                                                               \
+	do {                                                                                       \
+		if (n == MAX_STEPS)                                                                \
+			abort();                                                                   \
+		out[n++] =                                                                         \
+			(struct step){ .thread = (u8)tid, .kind = k, .which = (u8)(w), .arg = a }; \
 	} while (0)
 
 	for (tid = 0; tid < nthreads; tid++) {
@@ -780,7 +781,8 @@ static const char *judge(const struct state *s, bool end)
 	if (!end)
 		return NULL;
 	for (r = 0; r < cfg.rings; r++)
-		if (s->t[r].next.kind != DONE || latest(s, r * LOCS + CONS) != cfg.start + cfg.entries)
+		if (s->t[r].next.kind != DONE ||
+		    latest(s, r * LOCS + CONS) != cfg.start + cfg.entries)
 			return "lost wakeup";
 	return NULL;
 }
@@ -906,11 +908,13 @@ static const char *search(const struct config *c)
 	if (!quiet)
 		print_message("  %s: %u ring%s of %u, %u entries in batches of 1..%u%s: "
 			      "%llu states, %llu steps, %.4g interleavings%s%s\n",
-			      cfg.model == TSO ? "TSO" : cfg.model == WEAK ? "WEAK" : "GUESS", cfg.rings,
-			      cfg.rings > 1 ? "s" : "", cfg.size, cfg.entries, cfg.batch,
-			      cfg.one_by_one ? ", released one by one" : "", (unsigned long long)states,
-			      (unsigned long long)transitions, paths, violation ? ": found " : "",
-			      violation ? violation : "");
+			      cfg.model == TSO	  ? "TSO"
+			      : cfg.model == WEAK ? "WEAK"
+						  : "GUESS",
+			      cfg.rings, cfg.rings > 1 ? "s" : "", cfg.size, cfg.entries, cfg.batch,
+			      cfg.one_by_one ? ", released one by one" : "",
+			      (unsigned long long)states, (unsigned long long)transitions, paths,
+			      violation ? ": found " : "", violation ? violation : "");
 	return violation;
 }
 
@@ -1144,8 +1148,9 @@ static void no_notify(void **state)
 
 static void arm_first_ring_only(void **state)
 {
-	struct config c = { .rings = 2, .size = 2, .entries = 2, .batch = 1,
-			    .rule = ARM_FIRST_RING_ONLY };
+	struct config c = {
+		.rings = 2, .size = 2, .entries = 2, .batch = 1, .rule = ARM_FIRST_RING_ONLY
+	};
 
 	(void)state;
 	/*

@@ -24,12 +24,11 @@
 #define DST_BASE 0x80000000u
 
 /* cmocka's assertions are too slow for some hundred million of them. */
-#define must(cond)                                                             \
-	do {                                                                   \
-		if (!(cond))                                                   \
-			fail_msg("line %d: %s (src %u, dst %u, length %llu)",  \
-				 __LINE__, #cond, cur_src, cur_dst,            \
-				 (unsigned long long)cur_len);                 \
+#define must(cond)                                                                             \
+	do {                                                                                   \
+		if (!(cond))                                                                   \
+			fail_msg("line %d: %s (src %u, dst %u, length %llu)", __LINE__, #cond, \
+				 cur_src, cur_dst, (unsigned long long)cur_len);               \
 	} while (0)
 
 static u32 cur_src, cur_dst;
@@ -156,8 +155,8 @@ static void every_tail(void **state)
 
 static void large(void **state)
 {
-	static const u64 len[] = { 1 << 20, (1 << 20) + 1, (1 << 20) - 1, 16 << 20, 64 << 20,
-				   (u64)XNEM_REGION_PAGES_MAX * PAGE };
+	static const u64 len[] = { 1 << 20,  (1 << 20) + 1, (1 << 20) - 1,
+				   16 << 20, 64 << 20,	    (u64)XNEM_REGION_PAGES_MAX * PAGE };
 	size_t a, b, i;
 
 	(void)state;
@@ -236,8 +235,8 @@ static void nothing_at_the_end(void **state)
  */
 struct side {
 	u64 pages;
-	u8 *mem;   /* pages in an order of their own */
-	u8 *flat;  /* the region as the process sees it */
+	u8 *mem; /* pages in an order of their own */
+	u8 *flat; /* the region as the process sees it */
 	u32 *refs; /* reference = number of the page in mem */
 };
 
@@ -435,16 +434,11 @@ static void bounds_from_register(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_head),
-		cmocka_unit_test(every_tail),
-		cmocka_unit_test(large),
-		cmocka_unit_test(beyond_32_bits),
-		cmocka_unit_test(positions),
-		cmocka_unit_test(nothing_at_the_end),
-		cmocka_unit_test(like_memcpy),
-		cmocka_unit_test(like_memcpy_large),
-		cmocka_unit_test(in_pieces),
-		cmocka_unit_test(bounds_from_register),
+		cmocka_unit_test(every_head),  cmocka_unit_test(every_tail),
+		cmocka_unit_test(large),       cmocka_unit_test(beyond_32_bits),
+		cmocka_unit_test(positions),   cmocka_unit_test(nothing_at_the_end),
+		cmocka_unit_test(like_memcpy), cmocka_unit_test(like_memcpy_large),
+		cmocka_unit_test(in_pieces),   cmocka_unit_test(bounds_from_register),
 	};
 
 	return cmocka_run_group_tests_name("walk", tests, NULL, NULL);
