@@ -92,6 +92,7 @@ modules: kernel-headers kbuild-tree ## the kernel modules (KVER=release, KDIR=he
 
 install: lib ## library, programs, scripts, man pages, udev rule (DESTDIR= prefix=)
 	$(Q)$(MAKE_QUIET) install-files
+	$(if $(DESTDIR),,$(Q)ldconfig)
 	$(call say,installed below $(DESTDIR)$(prefix); the modules: make install-modules)
 
 install-modules: modules ## modules for KVER, with depmod
