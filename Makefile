@@ -129,6 +129,8 @@ stage: deps modules lib ## what goes into the emulated host's dom0 and guests: b
 	$(Q)[ ! -d $(TOP)/tests/host ] || find $(TOP)/tests/host -maxdepth 1 -type f -perm -u+x ! -name '*-native' -exec cp -t "$(STAGE)/domU/usr/bin" {} +
 	$(Q)cp $(addprefix $(TOP)/xenstore-scripts/,$(SCRIPTS)) "$(STAGE)/dom0/usr/sbin"
 	$(Q)cp $(TOP)/xenstore-scripts/xnem-common.sh "$(STAGE)/dom0/usr/lib/xnem"
+	$(Q)[ ! -d $(TOP)/tests/scenarios/lib ] || { install -d "$(STAGE)/dom0/usr/lib/xnem-tests" && \
+		cp $(TOP)/tests/scenarios/lib/*.sh "$(STAGE)/dom0/usr/lib/xnem-tests"; }
 	$(Q)install -d "$(STAGE)/dom0/usr/lib/xnem-tests"
 	$(Q)cp $(TOP)/tests/scenarios/lib/*.sh "$(STAGE)/dom0/usr/lib/xnem-tests"
 
