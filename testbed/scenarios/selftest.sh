@@ -61,7 +61,7 @@ check user-home [ "$(on_user g1 'echo x >~/f && stat -c %U ~/f')" = user ]
 step "network between guests"
 on_bg listen g2 'nc -l -p 5000 -e sh -c "md5sum >/tmp/sum"'
 sum=$(on g1 'head -c 1000000 /dev/urandom >/tmp/n; n=0
-	until nc g2 5000 </tmp/n || [ $n -ge 20 ]; do n=$((n + 1)); usleep 200000; done
+	until nc g2 5000 </tmp/n 2>/dev/null || [ $n -ge 20 ]; do n=$((n + 1)); usleep 200000; done
 	md5sum </tmp/n')
 wait_bg listen
 check network [ "$(on g2 cat /tmp/sum)" = "$sum" ]

@@ -44,7 +44,9 @@
 #   guest_attach DOM                       attach its XNEM device, load its frontend
 #
 # A scenario that reports nothing is one test, with its exit status as the result.
-# Guests that are gone at the end of a scenario are made again before the next one.
+# Guests that are gone at the end of a scenario are made again before the next one, with
+# their devices; /usr/bin/xnem-leakcheck is run in each guest that has its device still
+# attached, and fails the scenario if it fails.
 
 : "${LIMIT:=60}"
 RUN=/run/testbed
@@ -149,7 +151,7 @@ expect_lost() {
 
 guest_destroy() {
 	expect_lost "$1"
-	rm -f "$RUN/alive/$1"
+	rm -f "$RUN/alive/$1" "$RUN/attached/$1"
 	xl destroy "$1"
 }
 
@@ -186,7 +188,7 @@ _answers() {
 # In two parts, so that a run's guests can be created one after the other (xl does not
 # do it any faster at once) while those before already boot.
 _begin() {
-	rm -f "$RUN/alive/$1"
+	rm -f "$RUN/alive/$1" "$RUN/attached/$1"
 	event "creating $1"
 	if ! _create "$1"; then
 		event "trouble $1 xl create: $(tail -n 1 "$RUN/create.$1")"
@@ -217,5 +219,6 @@ guest_load() {
 	# shellcheck disable=SC2016 # expanded over there
 	on "$1" 'insmod /lib/modules/xnem/xnem-frontend.ko && n=0 &&
 		until [ -e /dev/xnem ] || [ $n -ge 100 ]; do usleep 100000; n=$((n + 1)); done
-		chgrp xnem /dev/xnem* && chmod 660 /dev/xnem*' </dev/null
+		chgrp xnem /dev/xnem* && chmod 660 /dev/xnem*' </dev/null || return
+	: >"$RUN/attached/$1"
 }
