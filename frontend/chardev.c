@@ -203,7 +203,7 @@ static bool enough(struct xnem_ctx *ctx, u32 min_count)
 
 static int wait_done(struct xnem_ctx *ctx, u32 min_count, s64 timeout_ns)
 {
-	if (enough(ctx, min_count) || !timeout_ns)
+	if (!timeout_ns)
 		return 0;
 	if (timeout_ns < 0)
 		return wait_event_interruptible(ctx->wait, enough(ctx, min_count));
@@ -252,18 +252,23 @@ static int ioc_complete(struct xnem_ctx *ctx, void __user *uarg)
 	if (arg.reserved[0] || arg.reserved[1] || arg.reserved[2] || !arg.max_count ||
 	    arg.min_count > arg.max_count)
 		return -EINVAL;
-	waited = wait_done(ctx, arg.min_count, arg.timeout_ns);
-	got = fetch(ctx, arg.completions, arg.max_count);
-	if (got < 0)
-		return got;
-	arg.count = got;
-	if (!got && arg.min_count) {
+	do {
+		waited = wait_done(ctx, arg.min_count, arg.timeout_ns);
+		got = fetch(ctx, arg.completions, arg.max_count);
+		if (got < 0)
+			return got;
+		if (got || !arg.min_count)
+			break;
+		/* A wait with a limit is not begun anew with all of it. */
 		if (waited == -ERESTARTSYS)
-			return waited;
+			return arg.timeout_ns < 0 ? waited : -EINTR;
+		if (waited == -ETIME || !arg.timeout_ns)
+			return -ETIME;
 		if (!READ_ONCE(ctx->inflight))
-			return xnem_queue_state(ctx->fe) == -ENODEV ? -ENODEV : -ENOENT;
-		return -ETIME;
-	}
+			return -ENOENT;
+		/* Another thread was quicker, or submitted since we looked. */
+	} while (true);
+	arg.count = got;
 	return copy_to_user(uarg, &arg, sizeof(arg)) ? -EFAULT : 0;
 }
 
@@ -274,8 +279,11 @@ static long xnem_ioctl(struct file *file, unsigned int cmd, unsigned long uarg)
 
 	if (current->mm != ctx->mm)
 		return -EPERM;
-	/* Completions of before can still be fetched from a device that is gone. */
-	if (READ_ONCE(ctx->fe->removed) && cmd != XNEM_IOC_COMPLETE)
+	/*
+	 * From a device that is gone completions of before can still be
+	 * fetched, and it can be waited for that memory is given back.
+	 */
+	if (READ_ONCE(ctx->fe->removed) && cmd != XNEM_IOC_COMPLETE && cmd != XNEM_IOC_DEREGISTER)
 		return -ENODEV;
 	switch (cmd) {
 	case XNEM_IOC_INFO:

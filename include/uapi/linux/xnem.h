@@ -20,6 +20,12 @@
  *   ENODEV     the device is gone for good (detached); open another
  *   ENOTCONN   the device is there but has no backend now; the same call may
  *              work later.  Regions of before are gone
+ *
+ * but XNEM_IOC_COMPLETE and XNEM_IOC_DEREGISTER go on without backend and
+ * device: what was started gets its completion, what was pinned is given back.
+ *
+ * open fails with EMFILE when the device has as many contexts as its backend
+ * allows.
  */
 #ifndef _UAPI_LINUX_XNEM_H
 #define _UAPI_LINUX_XNEM_H
@@ -90,7 +96,8 @@ struct xnem_info {
  *   EFAULT      memory is missing, or not accessible as access wants it
  *   EOPNOTSUPP  memory that cannot be shared so: a device mapping, pages that
  *               another guest granted, or, for XNEM_REG_WRITE, a shared
- *               mapping of a file that is written back to disk
+ *               mapping of a file that is written back to disk; or, where the
+ *               backend is not trusted, a range that is not whole pages
  *   ENOMEM      RLIMIT_MEMLOCK would be passed (limit = 1 on return), or the
  *               system or the backend is short of memory (limit = 0)
  *   ENOSPC      the device's share of grant references is used up (by regions,
@@ -218,7 +225,8 @@ struct xnem_complete {
  *   ETIME  the time is over and none was there (with min_count 0 the call
  *          never waits and never fails so)
  *   ENOENT nothing is in flight and nothing is there, although min_count > 0
- *   EINTR  a signal came before min_count were there, and none was fetched
+ *   EINTR  a signal came before min_count were there, and none was fetched (a
+ *          wait without limit is restarted when the handler says so)
  */
 struct xnem_get_completions {
 	/** in: address of an array of struct xnem_complete */

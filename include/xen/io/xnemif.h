@@ -31,8 +31,8 @@
  *     backend      path of the backend's directory
  *     backend-id   domid of the backend's domain
  *     state        enum xenbus_state
- *     trusted      (optional) "0": the frontend must never grant bytes of a
- *                  page that are not its region's (see section 5)
+ *     trusted      (optional) "0": the frontend grants no byte of a page that
+ *                  is not its region's (see section 5)
  *
  *   /local/domain/<backend>/backend/xnem/<guest>/<id>/      n<backend>,r<guest>
  *     frontend     path of the frontend's directory
@@ -172,7 +172,9 @@
  * nothing, and the grants can be revoked.  A granted page is open to the
  * backend as a whole as long as it is granted, with the neighbouring bytes in
  * a region's first and last page; a frontend whose device has trusted = "0"
- * copies those two through pages of its own.
+ * refuses regions that are not whole pages.  (Bouncing those two pages is not
+ * possible for regions: others copy from and to them at times the owner does
+ * not know.)
  *
  *
  * 6. Completion pages

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=sh
+# What the scenarios that copy share; read after the testbed's lib.sh, in dom0.
+
+# export_start NAME DOM USER OPTIONS...: a region held by `xnem-test export` in the
+# background. Sets $cookie, and $cookie_NAME.
+export_start() {
+	_n=$1 _d=$2 _u=$3
+	shift 3
+	_f=/tmp/$_n.$_u.cookie
+	on -u "$_u" "$_d" "rm -f $_f" </dev/null
+	on_bg "$_n" -t 600 -u "$_u" "$_d" "exec xnem-test export --cookie-file $_f --hold 590 $*"
+	if ! wait_for 30 _has_cookie "$_f" "$_d"; then
+		fail "export-$_n" "no cookie: $(tail -n 1 "$OUT/$_n.err")"
+		return 1
+	fi
+	# shellcheck disable=SC2034 # for the caller
+	cookie=$(on "$_d" "cat $_f" </dev/null)
+	eval "cookie_$_n=\$cookie"
+}
+_has_cookie() { on "$2" "[ -s $1 ]" </dev/null; }
+
+# export_stop NAME...: as a process that ends by itself.
+export_stop() {
+	for _n in "$@"; do
+		kill_bg "$_n"
+	done
+}
+
+# try NAME DOM USER ARGS...: a test: xnem-test ARGS in DOM must succeed.
+try() {
+	_t=$1 _d=$2 _u=$3
+	shift 3
+	if on -t "${TRY_LIMIT:-120}" -u "$_u" "$_d" "xnem-test $*" </dev/null >"$OUT/$_t.out" 2>&1; then
+		pass "$_t"
+	else
+		fail "$_t" "exit status $?: $(grep -v '=ok$\|^ok' "$OUT/$_t.out" | tail -n 3)"
+	fi
+}
+
+# counter DOM FILE KEY: a counter's value, FILE below /sys/kernel/debug.
+counter() { on "$1" "sed -n 's/^$3 //p' /sys/kernel/debug/$2/counters" </dev/null; }
+
+# settled NAME [DOM...]: a test: nothing is held any more, in every domain that lives
+# (within the 5 s that xnem-leakcheck waits).
+settled() {
+	_t=$1
+	shift
+	_bad=
+	# shellcheck disable=SC2046 # a list
+	[ $# -gt 0 ] || set -- $(_domains)
+	for _d in "$@"; do
+		_said=$(on "$_d" xnem-leakcheck 2>&1 </dev/null) || _bad="$_bad $_d: $_said"
+	done
+	if [ -z "$_bad" ]; then pass "$_t"; else fail "$_t" "$_bad"; fi
+}
+_domains() {
+	[ "$BACKEND" = dom0 ] || echo drv
+	for _g in $GUESTS; do
+		[ -z "$(guest_domid "$_g")" ] || echo "$_g"
+	done
+}
+
+# A module that is bound to a device cannot be unloaded: the bus holds it.
+frontend_unload() {
+	on "$1" 'cd /sys/bus/xen/drivers/xnem-frontend && for d in xnem-*; do
+			[ ! -e "$d" ] || echo "$d" >unbind || exit; done; rmmod xnem_frontend' </dev/null
+}
+backend_unload() {
+	on "$1" 'cd /sys/bus/xen-backend/drivers/xnem-backend && for d in xnem-*; do
+			[ ! -e "$d" ] || echo "$d" >unbind || exit; done; rmmod xnem_backend' </dev/null
+}
+# fabric_of DOM: its fabric id, in the byte order of a cookie.
+fabric_of() {
+	on "$1" xnem-info </dev/null |
+		sed -n 's/^fabric id: *\(..\)\(..\)\(..\)\(..\)\(..\)\(..\)\(..\)\(..\)$/\8\7\6\5\4\3\2\1/p'
+}
+
+# uptime_ms: dom0's clock, for how long something took.
+uptime_ms() { awk '{printf "%d\n", $1 * 1000}' /proc/uptime; }

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=sh
+# about: modules unloaded and loaded again; regions of before are gone and say so
+# needs: guests=2 modules=yes
+# shellcheck disable=SC1091,SC2016,SC2154 # read in dom0; expanded over there; set by export_start
+. /usr/lib/xnem-tests/copies.sh
+
+be=$([ "$BACKEND" = dom0 ] && echo dom0 || echo drv)
+connected() { on "$1" 'xnem-info' </dev/null | grep -q '^state: *connected'; }
+disconnected() { ! connected "$1"; }
+not() { ! "$@"; }
+back() { check "$1" wait_for 30 connected "$2"; }
+
+step "a device that is unbound while a process has it open"
+export_start a g1 root --bytes 300000 --pattern 1 --access r || exit
+check module-held not frontend_unload g1
+check device-gone on g1 '[ ! -e /dev/xnem0 ] && [ -d /sys/module/xnem_frontend ]' </dev/null
+try region-gone g2 root pull "$cookie_a" --bytes 10 --expect ENOENT
+export_stop a
+wait_for 10 on g1 rmmod xnem_frontend </dev/null || fail unload-after-close
+check load-after-close guest_load g1
+back reconnect-after-close g1
+
+step "frontends unloaded and loaded again"
+for g in g1 g2; do
+	check unload-$g frontend_unload $g
+	check no-device-$g on $g '[ ! -e /dev/xnem0 ] && [ ! -d /sys/module/xnem_frontend ]' </dev/null
+	check load-$g guest_load $g
+	back reconnect-$g $g
+done
+export_start b g1 root --bytes 300000 --pattern 1 --access r || exit
+try copy-after-frontend g2 root pull "$cookie_b" --bytes 300000 --verify 1
+
+step "the backend unloaded while regions exist and a copy runs"
+on_bg copier -t 120 g2 "exec xnem-test stream $cookie_b --bytes 300000 --seconds 100"
+sleep 2
+check unload-backend backend_unload "$be"
+start=$(uptime_ms)
+wait_bg copier
+rc=$?
+ms=$(($(uptime_ms) - start))
+case $rc in
+20 | 21 | 22) check copier-told [ $ms -lt 5000 ] ;;
+*) fail copier-told "exit status $rc: $(tail -n 2 "$OUT/copier.out" "$OUT/copier.err")" ;;
+esac
+check frontend-knows wait_for 10 disconnected g1
+try no-backend g1 root export --bytes 5000 --hold 0 --expect ENOTCONN
+settled unloaded-settled-g2 g2
+
+step "the backend loaded again"
+check load-backend on "$be" 'insmod /lib/modules/xnem/xnem-backend.ko' </dev/null
+back backend-back-g1 g1
+back backend-back-g2 g2
+# Another life: the library sees another fabric id, the backend has no such region.
+try old-region-gone g2 root pull "$cookie_b" --bytes 10 --expect EXDEV
+try old-region-unknown g2 root pull "$(echo "$cookie_b" | cut -c1-32)$(fabric_of g2)" --bytes 10 --expect ENOENT
+export_stop b
+export_start c g1 root --bytes 300000 --pattern 7 --access r || exit
+try copy-after-backend g2 root pull "$cookie_c" --bytes 300000 --verify 7
+export_stop c
+settled reload-settled
+
+step "unloaded and loaded again, ten times over"
+ok=yes
+for i in 1 2 3 4 5 6 7 8 9 10; do
+	frontend_unload g1 && on g1 'insmod /lib/modules/xnem/xnem-frontend.ko' </dev/null || ok="no: round $i"
+done
+check ten-times [ "$ok" = yes ]
+back ten-times-back g1
+on g1 'chgrp xnem /dev/xnem0; chmod 660 /dev/xnem0' </dev/null
+settled ten-times-settled
