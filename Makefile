@@ -48,7 +48,7 @@ MAKE_QUIET = $(MAKE) --no-print-directory
 ##@ To see it run: a Xen host inside QEMU, no Xen and no root needed
 .PHONY: demo shell check check-native check-build check-host bench
 
-demo: stage ## send a file from guest to guest, over XNEM and over TCP (FILE=path MODE=timed|counted)
+demo: stage ## send a file from guest to guest, over XNEM and over TCP (FILE=path, MODE=timed|counted)
 	$(Q)STAGE="$(STAGE)" RESULTS="$(BUILD)/results/demo" $(TOP)/bench/demo/run $(if $(FILE),--file "$(FILE)") $(HOST_OPTIONS)
 
 shell: stage ## a prompt in dom0, guests running, devices attached (CMD="..." runs one command)

@@ -11,8 +11,8 @@
 : "${WAYS:=xnem tcp xnem tcp}"
 address=$(on g1 "ip -4 addr show dev eth0" </dev/null | sed -n 's/.*inet \([0-9.]*\).*/\1/p')
 [ -n "$address" ] || die network "g1 has no address"
-# Emulated guests hash and read a few MiB a second when the machine is busy.
-limit=$((300 + DISK_BYTES / 1000000))
+# On a busy machine TCP between emulated guests does half a MiB a second.
+limit=$((300 + DISK_BYTES / 200000))
 
 # Interrupts of the network's event channels, then XNEM's own counters.
 # shellcheck disable=SC2016 # expanded over there
