@@ -180,7 +180,10 @@ static void serve_one(int sock)
 	if (!child) {
 		setsid();
 		sigprocmask(SIG_UNBLOCK, &set, NULL);
+		/* What a shell ignores in its background jobs is not for the command. */
 		signal(SIGPIPE, SIG_DFL);
+		signal(SIGINT, SIG_DFL);
+		signal(SIGQUIT, SIG_DFL);
 		dup2(in[0], 0);
 		dup2(o[1], 1);
 		dup2(e[1], 2);
