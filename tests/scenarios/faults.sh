@@ -39,8 +39,8 @@ for way in get put; do
 	step "the owner of the region is killed, during a $way"
 	export_start victim g1 root --bytes $bytes --access rw --pattern 1 || exit
 	stream_start copier g2 "$cookie_victim" "$([ $way = get ] || echo --put)"
-	start=$(uptime_ms)
 	on g1 'kill -9 $(pidof xnem-test)' </dev/null
+	start=$(uptime_ms)
 	ended copier owner-killed-$way 5000 "$start"
 	check owner-gone-$way on g1 '! pidof xnem-test' </dev/null
 	kill_bg victim

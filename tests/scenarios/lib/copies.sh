@@ -62,10 +62,12 @@ _domains() {
 }
 
 # A module that is bound to a device cannot be unloaded: the bus holds it.
+# shellcheck disable=SC2016 # expanded over there
 frontend_unload() {
 	on "$1" 'cd /sys/bus/xen/drivers/xnem-frontend && for d in xnem-*; do
 			[ ! -e "$d" ] || echo "$d" >unbind || exit; done; rmmod xnem_frontend' </dev/null
 }
+# shellcheck disable=SC2016
 backend_unload() {
 	on "$1" 'cd /sys/bus/xen-backend/drivers/xnem-backend && for d in xnem-*; do
 			[ ! -e "$d" ] || echo "$d" >unbind || exit; done; rmmod xnem_backend' </dev/null

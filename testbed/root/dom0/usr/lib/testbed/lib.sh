@@ -218,7 +218,7 @@ guest_attach() {
 guest_load() {
 	# shellcheck disable=SC2016 # expanded over there
 	on "$1" 'insmod /lib/modules/xnem/xnem-frontend.ko && n=0 &&
-		until [ -e /dev/xnem ] || [ $n -ge 100 ]; do usleep 100000; n=$((n + 1)); done
-		chgrp xnem /dev/xnem* && chmod 660 /dev/xnem*' </dev/null || return
+		until [ -e /dev/xnem0 ] || [ $n -ge 100 ]; do usleep 100000; n=$((n + 1)); done
+		ln -sf xnem0 /dev/xnem && chgrp xnem /dev/xnem* && chmod 660 /dev/xnem*' </dev/null || return
 	: >"$RUN/attached/$1"
 }
