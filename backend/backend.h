@@ -8,6 +8,7 @@
  *   worker.c  the threads: whose turn it is, sleeping and waking
  *   copy.c    the copy engine: operations to hypercalls
  *   stats.c   counters in debugfs
+ *   floor.c   what Xen alone takes for a copy, to measure against
  *
  * Threads and locks.  A queue belongs to one worker.  Everything of a queue
  * (rings, jobs, its part of the counters) is touched by that worker alone,
@@ -252,6 +253,8 @@ enum xnem_status xnem_region_register(struct xnem_be_queue *q, u32 context,
 				      const struct xnem_request *req, u64 *id, u64 *key);
 /** Find a region for a copy and become a user of it. */
 struct xnem_region *xnem_region_use(struct xnem_zone *zone, u64 id, u64 key);
+/** The same by the id alone, for measuring. */
+struct xnem_region *xnem_region_use_any(u64 id);
 void xnem_region_drop(struct xnem_region *r);
 /** Begin the end of a region; @job (may be NULL) is answered after it. */
 enum xnem_status xnem_region_deregister(struct xnem_be_queue *q, u32 context, u64 id,
@@ -289,5 +292,8 @@ void xnem_stats_init(void);
 void xnem_stats_exit(void);
 void xnem_stats_add(struct xnem_be *dev);
 void xnem_stats_remove(struct xnem_be *dev);
+
+/* floor.c */
+void xnem_floor_init(struct dentry *root);
 
 #endif /* XNEM_BACKEND_H */

@@ -118,14 +118,16 @@ free:
 	return status;
 }
 
-struct xnem_region *xnem_region_use(struct xnem_zone *zone, u64 id, u64 key)
+/* Become a user of region @id; of any, or of @zone's with the right @key. */
+static struct xnem_region *use_if(u64 id, const struct xnem_zone *zone, u64 key, bool any)
 {
 	struct xnem_region *r;
 
 	rcu_read_lock();
 	r = id <= ULONG_MAX ? xa_load(&regions, id) : NULL;
 	/* One answer for unknown, another zone and wrong key. */
-	if (r && (r->zone != zone || r->key != key || !refcount_inc_not_zero(&r->users)))
+	if (r && ((!any && (r->zone != zone || r->key != key)) ||
+		  !refcount_inc_not_zero(&r->users)))
 		r = NULL;
 	rcu_read_unlock();
 	if (r && READ_ONCE(r->dying)) {
@@ -133,6 +135,16 @@ struct xnem_region *xnem_region_use(struct xnem_zone *zone, u64 id, u64 key)
 		r = NULL;
 	}
 	return r;
+}
+
+struct xnem_region *xnem_region_use(struct xnem_zone *zone, u64 id, u64 key)
+{
+	return use_if(id, zone, key, false);
+}
+
+struct xnem_region *xnem_region_use_any(u64 id)
+{
+	return use_if(id, NULL, 0, true);
 }
 
 void xnem_region_drop(struct xnem_region *r)

@@ -111,6 +111,7 @@ void xnem_stats_init(void)
 	root = debugfs_create_dir("xnem-backend", NULL);
 	debugfs_create_file("counters", 0444, debugfs_create_dir("total", root), NULL,
 			    &total_fops);
+	xnem_floor_init(root);
 }
 
 void xnem_stats_exit(void)
