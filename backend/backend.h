@@ -100,8 +100,8 @@ struct xnem_job {
 	u64 dst_pos;
 	u64 length;
 	u64 done;
-	/** Operations in the batch that is under way, and what became of them. */
-	u32 ops_pending;
+	/** Runs in the batch that is under way, and what became of them. */
+	u32 runs_pending;
 	enum xnem_status failed;
 	/** jiffies at which GNTST_eagain becomes an error; 0: none yet. */
 	unsigned long eagain_until;
@@ -203,6 +203,14 @@ struct xnem_be {
 	struct dentry *debugfs;
 };
 
+/** Operations of one job that stand together in a batch. */
+struct xnem_run {
+	struct xnem_job *job;
+	unsigned int first;
+	unsigned int count;
+	u64 bytes;
+};
+
 struct xnem_worker {
 	struct task_struct *task;
 	unsigned int index;
@@ -216,7 +224,8 @@ struct xnem_worker {
 	unsigned int nr_queues;
 	/** Scratch of copy.c. */
 	struct gnttab_copy ops[XNEM_BE_BATCH];
-	struct xnem_job *op_job[XNEM_BE_BATCH];
+	struct xnem_run runs[XNEM_BE_BATCH];
+	unsigned int nr_runs;
 	/** Private pages for descriptor pages. */
 	struct page *desc[XNEM_INLINE_REFS];
 };

@@ -49,35 +49,59 @@ static bool end_if_dying(struct xnem_job *job)
 	return true;
 }
 
-static unsigned int emit(struct xnem_worker *w, struct xnem_job *job, unsigned int n)
+struct emit_to {
+	struct gnttab_copy *next;
+	domid_t src;
+	domid_t dst;
+};
+
+static inline __attribute__((always_inline)) void emit(void *arg, u32 src_ref, u32 src_off,
+						       u32 dst_ref, u32 dst_off, u32 len)
 {
+	struct emit_to *to = arg;
+	struct gnttab_copy *g = to->next++;
+
+	g->source.u.ref = src_ref;
+	g->source.domid = to->src;
+	g->source.offset = src_off;
+	g->dest.u.ref = dst_ref;
+	g->dest.domid = to->dst;
+	g->dest.offset = dst_off;
+	g->len = len;
+	g->flags = GNTCOPY_source_gref | GNTCOPY_dest_gref;
+	g->status = GNTST_general_error;
+}
+
+/* Operations of @job from ops[@n] on, as far as its turn and the batch go. */
+static unsigned int emit_run(struct xnem_worker *w, struct xnem_job *job, unsigned int n)
+{
+	struct emit_to to = { &w->ops[n], job->src->domid, job->dst->domid };
 	struct xnem_be_queue *q = job->queue;
-	struct xnem_copy_op op;
+	struct xnem_run *run = &w->runs[w->nr_runs++];
+	u64 before = job->walk.left;
+	/* To the end of a source page: cut within, it would take an operation more. */
+	u64 turn = min_t(u64, before,
+			 round_up(job->walk.src_off + q->deficit, XNEM_PAGE_SIZE) -
+				 job->walk.src_off);
 
-	while (n < XNEM_BE_BATCH && q->deficit > 0 && xnem_walk_next(&job->walk, &op)) {
-		struct gnttab_copy *g = &w->ops[n];
-
-		g->source.u.ref = op.src_ref;
-		g->source.domid = job->src->domid;
-		g->source.offset = op.src_off;
-		g->dest.u.ref = op.dst_ref;
-		g->dest.domid = job->dst->domid;
-		g->dest.offset = op.dst_off;
-		g->len = op.len;
-		g->flags = GNTCOPY_source_gref | GNTCOPY_dest_gref;
-		g->status = GNTST_general_error;
-		w->op_job[n++] = job;
-		job->ops_pending++;
-		q->deficit -= op.len;
-	}
-	return n;
+	job->walk.left = turn;
+	run->count = xnem_walk_batch(&job->walk, XNEM_BE_BATCH - n, emit, &to);
+	run->bytes = turn - job->walk.left;
+	run->first = n;
+	run->job = job;
+	job->walk.left = before - run->bytes;
+	job->runs_pending++;
+	q->deficit -= run->bytes;
+	return run->count;
 }
 
 static unsigned int fill(struct xnem_worker *w)
 {
 	unsigned int n = 0;
 
-	while (n < XNEM_BE_BATCH && !list_empty(&w->active)) {
+	w->nr_runs = 0;
+	/* One more may be all that does not fit: an unaligned page takes two. */
+	while (n < XNEM_BE_BATCH - 1 && !list_empty(&w->active)) {
 		struct xnem_be_queue *q =
 			list_first_entry(&w->active, struct xnem_be_queue, turn);
 		struct xnem_job *job = list_first_entry(&q->copies, struct xnem_job, entry);
@@ -89,9 +113,9 @@ static unsigned int fill(struct xnem_worker *w)
 			list_move_tail(&job->entry, &q->copies);
 			continue;
 		}
-		if (!job->ops_pending && end_if_dying(job))
+		if (!job->runs_pending && end_if_dying(job))
 			continue;
-		n = emit(w, job, n);
+		n += emit_run(w, job, n);
 		if (!job->walk.left) {
 			/* All of it is in this batch; settle() ends it. */
 			list_del_init(&job->entry);
@@ -100,6 +124,26 @@ static unsigned int fill(struct xnem_worker *w)
 		}
 	}
 	return n;
+}
+
+/* Look at each status; the prefix before the first failure is complete. */
+static void settle_run(struct xnem_worker *w, const struct xnem_run *run)
+{
+	const struct gnttab_copy *op = &w->ops[run->first];
+	struct xnem_job *job = run->job;
+	u64 bytes = run->bytes;
+	unsigned int i;
+
+	for (i = 0; i < run->count; i++) {
+		if (likely(op[i].status == GNTST_okay))
+			continue;
+		job->failed = status_of(op[i].status);
+		for (bytes = 0; i; i--)
+			bytes += op[i - 1].len;
+		break;
+	}
+	job->done += bytes;
+	job->queue->dev->stats.bytes += bytes;
 }
 
 /* All of a job's operations in this batch have their status. */
@@ -144,23 +188,16 @@ bool xnem_copy_run(struct xnem_worker *w)
 	if (!n)
 		return false;
 	do_copies(w->ops, n);
-	/* The batch's first queue stands for it; the total is what counts. */
-	w->op_job[0]->queue->dev->stats.hypercalls++;
-	for (i = 0; i < n; i++) {
-		struct xnem_job *job = w->op_job[i];
-		struct xnem_be_stats *stats = &job->queue->dev->stats;
-		enum xnem_status status = status_of(w->ops[i].status);
+	/* Counted where the batch's first operation is; the total is right. */
+	w->runs[0].job->queue->dev->stats.hypercalls++;
+	for (i = 0; i < w->nr_runs; i++) {
+		struct xnem_run *run = &w->runs[i];
+		struct xnem_job *job = run->job;
 
-		stats->grant_ops++;
-		if (job->failed == XNEM_ST_OK) {
-			if (status == XNEM_ST_OK) {
-				job->done += w->ops[i].len;
-				stats->bytes += w->ops[i].len;
-			} else {
-				job->failed = status;
-			}
-		}
-		if (!--job->ops_pending)
+		job->queue->dev->stats.grant_ops += run->count;
+		if (job->failed == XNEM_ST_OK)
+			settle_run(w, run);
+		if (!--job->runs_pending)
 			settle_job(job);
 	}
 	return true;

@@ -24,8 +24,9 @@
 static DEFINE_MUTEX(floor_lock);
 static char floor_result[128];
 
-static unsigned int prepare(struct gnttab_copy *ops, unsigned int max, const struct xnem_region *src,
-			    const struct xnem_region *dst, u64 length)
+static unsigned int prepare(struct gnttab_copy *ops, unsigned int max,
+			    const struct xnem_region *src, const struct xnem_region *dst,
+			    u64 length)
 {
 	struct xnem_copy_op op;
 	struct xnem_walk walk;
@@ -70,8 +71,8 @@ static int measure(const struct xnem_region *src, const struct xnem_region *dst,
 		if (ops[i].status != GNTST_okay)
 			err = -EIO;
 	if (!err)
-		scnprintf(floor_result, sizeof(floor_result), "bytes %llu\nops %u\nns %llu\n", length,
-			  nr, div_u64(ns, rounds));
+		scnprintf(floor_result, sizeof(floor_result), "bytes %llu\nops %u\nns %llu\n",
+			  length, nr, div_u64(ns, rounds));
 	kvfree(ops);
 	return err;
 }

@@ -155,7 +155,7 @@ static enum xnem_status begin_copy(struct xnem_be_queue *q, struct xnem_job *job
 	job->dst = dst;
 	job->done = 0;
 	job->failed = XNEM_ST_OK;
-	job->ops_pending = 0;
+	job->runs_pending = 0;
 	job->eagain_until = 0;
 	job->src_pos = src->offset + src_offset;
 	job->dst_pos = dst->offset + dst_offset;

@@ -68,8 +68,7 @@ enum xnem_status xnem_region_register(struct xnem_be_queue *q, u32 context,
 	struct xnem_region *r;
 	u32 i;
 
-	if (dev->nr_regions >= dev->limits.regions ||
-	    nr_pages > dev->limits.pages - dev->nr_pages)
+	if (dev->nr_regions >= dev->limits.regions || nr_pages > dev->limits.pages - dev->nr_pages)
 		return XNEM_ST_LIMIT;
 
 	r = kvzalloc(struct_size(r, refs, nr_pages), GFP_KERNEL | __GFP_NOWARN);
@@ -126,8 +125,8 @@ static struct xnem_region *use_if(u64 id, const struct xnem_zone *zone, u64 key,
 	rcu_read_lock();
 	r = id <= ULONG_MAX ? xa_load(&regions, id) : NULL;
 	/* One answer for unknown, another zone and wrong key. */
-	if (r && ((!any && (r->zone != zone || r->key != key)) ||
-		  !refcount_inc_not_zero(&r->users)))
+	if (r &&
+	    ((!any && (r->zone != zone || r->key != key)) || !refcount_inc_not_zero(&r->users)))
 		r = NULL;
 	rcu_read_unlock();
 	if (r && READ_ONCE(r->dying)) {

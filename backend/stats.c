@@ -18,12 +18,18 @@ static struct xnem_be_stats past;
 static u64 past_events_received;
 
 static const char *const status_names[XNEM_ST_MAX + 1] = {
-	[XNEM_ST_INVALID] = "invalid",	   [XNEM_ST_UNSUPPORTED] = "unsupported",
-	[XNEM_ST_COOKIE] = "cookie",	   [XNEM_ST_ACCESS] = "access",
-	[XNEM_ST_TAG] = "tag",		   [XNEM_ST_RANGE] = "range",
-	[XNEM_ST_LIMIT] = "limit",	   [XNEM_ST_NOMEM] = "nomem",
-	[XNEM_ST_FAULT] = "fault",	   [XNEM_ST_PEER_GONE] = "peer_gone",
-	[XNEM_ST_CANCELLED] = "cancelled", [XNEM_ST_AGAIN] = "again",
+	[XNEM_ST_INVALID] = "invalid",
+	[XNEM_ST_UNSUPPORTED] = "unsupported",
+	[XNEM_ST_COOKIE] = "cookie",
+	[XNEM_ST_ACCESS] = "access",
+	[XNEM_ST_TAG] = "tag",
+	[XNEM_ST_RANGE] = "range",
+	[XNEM_ST_LIMIT] = "limit",
+	[XNEM_ST_NOMEM] = "nomem",
+	[XNEM_ST_FAULT] = "fault",
+	[XNEM_ST_PEER_GONE] = "peer_gone",
+	[XNEM_ST_CANCELLED] = "cancelled",
+	[XNEM_ST_AGAIN] = "again",
 	[XNEM_ST_CONTEXT] = "context",
 };
 
@@ -109,8 +115,7 @@ DEFINE_SHOW_ATTRIBUTE(total);
 void xnem_stats_init(void)
 {
 	root = debugfs_create_dir("xnem-backend", NULL);
-	debugfs_create_file("counters", 0444, debugfs_create_dir("total", root), NULL,
-			    &total_fops);
+	debugfs_create_file("counters", 0444, debugfs_create_dir("total", root), NULL, &total_fops);
 	xnem_floor_init(root);
 }
 

@@ -103,9 +103,8 @@ static int worker_main(void *arg)
 		mutex_unlock(&w->lock);
 
 		if (sleep)
-			wait_event_idle_timeout(w->wait,
-						atomic_read(&w->kicked) || kthread_should_stop(),
-						timeout);
+			wait_event_idle_timeout(
+				w->wait, atomic_read(&w->kicked) || kthread_should_stop(), timeout);
 		else
 			cond_resched();
 	}

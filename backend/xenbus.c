@@ -78,8 +78,8 @@ static int connect(struct xnem_be *dev)
 		dev->nr_queues = i + 1;
 	}
 	dev->connected = true;
-	dev_info_ratelimited(&xdev->dev, "connected: domain %u, zone %s\n",
-			     xdev->otherend_id, dev->zone->name);
+	dev_info_ratelimited(&xdev->dev, "connected: domain %u, zone %s\n", xdev->otherend_id,
+			     dev->zone->name);
 	return 0;
 }
 

@@ -6,11 +6,11 @@
 
 static bool all_zero64(const xnem_le64 *p, unsigned int n)
 {
-	xnem_le64 or = 0;
+	xnem_le64 bits = 0;
 
 	while (n--)
-		or |= *p++;
-	return !or;
+		bits |= *p++;
+	return !bits;
 }
 
 static enum xnem_status check_register(const struct xnem_request *req,
@@ -45,8 +45,8 @@ static enum xnem_status check_register(const struct xnem_request *req,
 	return XNEM_ST_OK;
 }
 
-enum xnem_status xnem_check_request(const struct xnem_request *req,
-				    const struct xnem_limits *lim, u64 features)
+enum xnem_status xnem_check_request(const struct xnem_request *req, const struct xnem_limits *lim,
+				    u64 features)
 {
 	u16 flags = xnem_le16_get(req->flags);
 	u16 op = xnem_le16_get(req->op);

@@ -27,8 +27,8 @@ struct xnem_limits {
  * @features are those in use.  Says nothing of what a cookie names.
  * Returns XNEM_ST_OK or the status to answer with.
  */
-enum xnem_status xnem_check_request(const struct xnem_request *req,
-				    const struct xnem_limits *lim, u64 features);
+enum xnem_status xnem_check_request(const struct xnem_request *req, const struct xnem_limits *lim,
+				    u64 features);
 
 /** Do bytes @offset .. @offset + @length - 1 lie within @size bytes? */
 static inline bool xnem_range_ok(u64 offset, u64 length, u64 size)

@@ -72,4 +72,60 @@ static inline bool xnem_walk_next(struct xnem_walk *w, struct xnem_copy_op *op)
 	return true;
 }
 
+/**
+ * Where xnem_walk_batch() puts an operation; inlined, so that it can be stored
+ * as what the caller's hypervisor call wants with no copy between.
+ */
+typedef void (*xnem_walk_emit)(void *to, u32 src_ref, u32 src_off, u32 dst_ref, u32 dst_off,
+			       u32 len);
+
+/**
+ * The same operations as xnem_walk_next() gives, up to @max (2 or more) of
+ * them at once: whole source pages in a loop of a few instructions each.
+ * Fewer than @max - 1 only at the walk's end.  Returns how many were emitted.
+ */
+static inline __attribute__((always_inline)) unsigned int
+xnem_walk_batch(struct xnem_walk *walk, unsigned int max, xnem_walk_emit emit, void *to)
+{
+	/* In registers: the compiler cannot tell that emit leaves it alone. */
+	struct xnem_walk w = *walk;
+	struct xnem_copy_op op;
+	unsigned int n = 0;
+
+	while (n < max) {
+		u64 pages = w.left >> XNEM_PAGE_SHIFT;
+
+		if (w.src_off || !pages || max - n < 2) {
+			if (!xnem_walk_next(&w, &op))
+				break;
+			emit(to, op.src_ref, op.src_off, op.dst_ref, op.dst_off, op.len);
+			n++;
+		} else if (!w.dst_off) {
+			/* Page to page. */
+			if (pages > max - n)
+				pages = max - n;
+			w.left -= pages << XNEM_PAGE_SHIFT;
+			n += pages;
+			while (pages--)
+				emit(to, *w.src_ref++, 0, *w.dst_ref++, 0, XNEM_PAGE_SIZE);
+		} else {
+			/* Each source page goes to the end of one and the start of the next. */
+			u32 head = XNEM_PAGE_SIZE - w.dst_off;
+
+			if (pages > (max - n) / 2)
+				pages = (max - n) / 2;
+			w.left -= pages << XNEM_PAGE_SHIFT;
+			n += 2 * pages;
+			while (pages--) {
+				u32 src_ref = *w.src_ref++;
+
+				emit(to, src_ref, 0, *w.dst_ref++, w.dst_off, head);
+				emit(to, src_ref, head, *w.dst_ref, 0, w.dst_off);
+			}
+		}
+	}
+	*walk = w;
+	return n;
+}
+
 #endif /* XNEM_WALK_H */

@@ -23,9 +23,10 @@
 
 /* Not having its device must not hold up a guest's boot (5.19 on). */
 #if defined(XNEM_HAVE_NOT_ESSENTIAL)
-#define XNEM_NOT_ESSENTIAL .not_essential = true,
+#define XNEM_NOT_ESSENTIAL .not_essential = true
 #else
-#define XNEM_NOT_ESSENTIAL
+/* An initializer that says nothing: the bus fills this field in. */
+#define XNEM_NOT_ESSENTIAL .driver = {}
 #endif
 
 /*
@@ -65,8 +66,7 @@ static inline void xnem_teardown_ring(void **vaddr, unsigned int nr, grant_ref_t
 	if (!*vaddr)
 		return;
 	for (i = 0; i < nr; i++)
-		gnttab_end_foreign_access(refs[i], 0,
-					  (unsigned long)*vaddr + i * XEN_PAGE_SIZE);
+		gnttab_end_foreign_access(refs[i], 0, (unsigned long)*vaddr + i * XEN_PAGE_SIZE);
 	*vaddr = NULL;
 #endif
 }

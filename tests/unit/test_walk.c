@@ -103,6 +103,38 @@ static void check_walk(const u32 *src_refs, u32 src, const u32 *dst_refs, u32 ds
 	total_ops += ops;
 }
 
+/* A batch gives, one for one, what asking again and again gives. */
+static void same_as_next(void *to, u32 src_ref, u32 src_off, u32 dst_ref, u32 dst_off, u32 len)
+{
+	struct xnem_copy_op op;
+
+	must(xnem_walk_next(to, &op));
+	must(op.src_ref == src_ref && op.src_off == src_off);
+	must(op.dst_ref == dst_ref && op.dst_off == dst_off);
+	must(op.len == len);
+}
+
+static void check_batches(const u32 *src_refs, u32 src, const u32 *dst_refs, u32 dst, u64 len,
+			  unsigned int max)
+{
+	struct xnem_walk w, next;
+	unsigned int n;
+	u64 ops = 0;
+
+	xnem_walk_init(&w, src_refs, src, dst_refs, dst, len);
+	next = w;
+	do {
+		n = xnem_walk_batch(&w, max, same_as_next, &next);
+		must(n <= max);
+		must(n >= max - 1 || !w.left);
+		must(w.left == next.left && w.src_off == next.src_off);
+		must(w.dst_off == next.dst_off);
+		must(w.src_ref == next.src_ref && w.dst_ref == next.dst_ref);
+		ops += n;
+	} while (n);
+	must(ops == fewest_ops(src, dst, len));
+}
+
 static const u32 corners[] = { 0, 1, 2, 63, 64, 2047, 4094, 4095 };
 #define NR_CORNERS (sizeof(corners) / sizeof(corners[0]))
 
@@ -117,6 +149,8 @@ static void one_pair(u32 src, u32 dst, const u64 *len, size_t n)
 		u32 *d = make_refs(pages_touched(dst, *len), DST_BASE);
 
 		check_walk(s, src, d, dst, *len);
+		check_batches(s, src, d, dst, *len, 2);
+		check_batches(s, src, d, dst, *len, 7);
 		free(s);
 		free(d);
 	}
@@ -205,6 +239,7 @@ static void positions(void **state)
 			u32 *d = make_refs((pos[b] + len + PAGE - 1) / PAGE, DST_BASE);
 
 			check_walk(s, (u32)pos[a], d, (u32)pos[b], len);
+			check_batches(s, (u32)pos[a], d, (u32)pos[b], len, 130);
 			free(s);
 			free(d);
 		}
