@@ -137,12 +137,12 @@ stage: deps modules lib ## what goes into the emulated host's dom0 and guests: b
 deps: ## install the Debian packages that are missing (root), or print the apt line
 	$(Q)$(TOP)/testbed/prepare $(TOP)/testbed/packages $(TOP)/packaging/debian-packages
 
-lint: ## shellcheck, licence lines, man pages, format of C files
+lint: ## licence lines, shellcheck, man pages, format of C files
 	$(Q)$(TOP)/tests/check --build "$(BUILD)" lint
 
 C_FILES = $(shell cd $(TOP) && git ls-files '*.c' '*.h')
 fmt-check: ## which C files differ from .clang-format, and how
-	$(Q)cd $(TOP) && clang-format --dry-run $(C_FILES)
+	$(Q)cd $(TOP) && clang-format --dry-run --Werror $(C_FILES)
 
 fmt: ## format the C files named in FILES=
 	$(Q)[ -n "$(FILES)" ] || { echo 'fmt: which FILES=?' >&2; exit 1; }

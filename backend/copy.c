@@ -41,7 +41,8 @@ static void do_copies(struct gnttab_copy *ops, unsigned int n)
 static bool end_if_dying(struct xnem_job *job)
 {
 	struct xnem_region *ending = READ_ONCE(job->src->dying) ? job->src :
-				     READ_ONCE(job->dst->dying) ? job->dst : NULL;
+				     READ_ONCE(job->dst->dying) ? job->dst :
+								  NULL;
 
 	if (!ending)
 		return false;
@@ -80,9 +81,9 @@ static unsigned int emit_run(struct xnem_worker *w, struct xnem_job *job, unsign
 	struct xnem_run *run = &w->runs[w->nr_runs++];
 	u64 before = job->walk.left;
 	/* To the end of a source page: cut within, it would take an operation more. */
-	u64 turn = min_t(u64, before,
-			 round_up(job->walk.src_off + q->deficit, XNEM_PAGE_SIZE) -
-				 job->walk.src_off);
+	u64 turn =
+		min_t(u64, before,
+		      round_up(job->walk.src_off + q->deficit, XNEM_PAGE_SIZE) - job->walk.src_off);
 
 	job->walk.left = turn;
 	run->count = xnem_walk_batch(&job->walk, XNEM_BE_BATCH - n, emit, &to);
@@ -102,8 +103,7 @@ static unsigned int fill(struct xnem_worker *w)
 	w->nr_runs = 0;
 	/* One more may be all that does not fit: an unaligned page takes two. */
 	while (n < XNEM_BE_BATCH - 1 && !list_empty(&w->active)) {
-		struct xnem_be_queue *q =
-			list_first_entry(&w->active, struct xnem_be_queue, turn);
+		struct xnem_be_queue *q = list_first_entry(&w->active, struct xnem_be_queue, turn);
 		struct xnem_job *job = list_first_entry(&q->copies, struct xnem_job, entry);
 
 		if (q->deficit <= 0) {

@@ -37,11 +37,11 @@ void xnem_ctx_done(struct xnem_ctx *ctx, u64 user_data, u64 bytes_done, int stat
 
 static bool all_zero(const __u64 *p, unsigned int n)
 {
-	__u64 or = 0;
+	__u64 bits = 0;
 
 	while (n--)
-		or |= *p++;
-	return !or;
+		bits |= *p++;
+	return !bits;
 }
 
 static int ioc_info(struct xnem_ctx *ctx, void __user *uarg)

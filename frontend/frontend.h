@@ -46,33 +46,32 @@
 #define XNEM_FE_FAILURES 5
 
 /** Counters of a device; "key value" lines in debugfs, in this order. */
-#define XNEM_FE_STATS(X)                                                                           \
-	X(requests)                                                                                \
-	X(completions)                                                                             \
-	X(bytes)                                                                                   \
-	X(events_sent)                                                                             \
-	X(events_received)                                                                         \
-	X(events_spurious)                                                                         \
-	X(registered)                                                                              \
-	X(deregistered)                                                                            \
-	X(pinned)                                                                                  \
-	X(unpinned)                                                                                \
-	X(granted)                                                                                 \
-	X(revoked)                                                                                 \
-	X(deferred)                                                                                \
-	X(desc_pages)                                                                              \
-	X(error_pin)                                                                               \
-	X(error_memlock)                                                                           \
-	X(error_grants)                                                                            \
-	X(error_status)                                                                            \
-	X(error_protocol)                                                                          \
+#define XNEM_FE_STATS(X)   \
+	X(requests)        \
+	X(completions)     \
+	X(bytes)           \
+	X(events_sent)     \
+	X(events_received) \
+	X(events_spurious) \
+	X(registered)      \
+	X(deregistered)    \
+	X(pinned)          \
+	X(unpinned)        \
+	X(granted)         \
+	X(revoked)         \
+	X(deferred)        \
+	X(desc_pages)      \
+	X(error_pin)       \
+	X(error_memlock)   \
+	X(error_grants)    \
+	X(error_status)    \
+	X(error_protocol)  \
 	X(error_disconnect)
 
 enum xnem_fe_stat {
 #define X(name) XNEM_FE_STAT_##name,
-	XNEM_FE_STATS(X)
+	XNEM_FE_STATS(X) XNEM_FE_STAT_COUNT
 #undef X
-	XNEM_FE_STAT_COUNT
 };
 
 #define xnem_stat_add(fe, name, n) atomic64_add(n, &(fe)->stats[XNEM_FE_STAT_##name])

@@ -159,8 +159,8 @@ int xnem_grant(struct xnem_region *region)
 	grant_ref_t head;
 	u32 i;
 
-	region->refs = kvmalloc_array(region->nr_refs, sizeof(*region->refs),
-				      GFP_KERNEL | __GFP_NOWARN);
+	region->refs =
+		kvmalloc_array(region->nr_refs, sizeof(*region->refs), GFP_KERNEL | __GFP_NOWARN);
 	if (!region->refs)
 		return -ENOMEM;
 	/* All at once: the table's free list is one global lock. */

@@ -395,8 +395,7 @@ static int register_at_backend(struct xnem_region *region, u32 flags)
 		return err;
 	}
 
-	err = wait_event_freezable(ctx->wait,
-				       READ_ONCE(region->state) != XNEM_REGION_REGISTERING);
+	err = wait_event_freezable(ctx->wait, READ_ONCE(region->state) != XNEM_REGION_REGISTERING);
 	spin_lock_irq(&fe->lock);
 	if (region->state == XNEM_REGION_REGISTERING) {
 		/* A signal: it ends as soon as it is answered. */
@@ -491,7 +490,7 @@ int xnem_region_register(struct xnem_ctx *ctx, struct xnem_register *arg)
 	/* When it is over before it began, the caller may see its memory free. */
 	if (err != -EINTR)
 		wait_event_freezable(ctx->wait,
-					 READ_ONCE(region->state) >= XNEM_REGION_QUARANTINED);
+				     READ_ONCE(region->state) >= XNEM_REGION_QUARANTINED);
 	region_put(region);
 	return err;
 }
@@ -514,8 +513,7 @@ int xnem_region_deregister(struct xnem_ctx *ctx, u32 handle)
 		region_end(region);
 	xnem_queue_flush(fe);
 	spin_unlock_irq(&fe->lock);
-	err = wait_event_freezable(ctx->wait,
-				       READ_ONCE(region->state) >= XNEM_REGION_QUARANTINED);
+	err = wait_event_freezable(ctx->wait, READ_ONCE(region->state) >= XNEM_REGION_QUARANTINED);
 	region_put(region);
 	return err ? -EINTR : 0;
 }

@@ -408,7 +408,7 @@ static struct xenbus_driver xnem_frontend_driver = {
 	.remove = remove,
 	.resume = resume,
 	.otherend_changed = backend_changed,
-	XNEM_NOT_ESSENTIAL
+	XNEM_NOT_ESSENTIAL,
 };
 
 int xnem_fe_xenbus_init(void)

@@ -243,8 +243,8 @@ static int do_complete(struct xnem_get_completions *g)
 	}
 	pthread_mutex_lock(&lock);
 	while (nr_done < g->min_count && (nr_queue || nr_busy) && g->timeout_ns && !err)
-		err = g->timeout_ns < 0 ? pthread_cond_wait(&ended, &lock)
-					: pthread_cond_timedwait(&ended, &lock, &until);
+		err = g->timeout_ns < 0 ? pthread_cond_wait(&ended, &lock) :
+					  pthread_cond_timedwait(&ended, &lock, &until);
 	g->count = nr_done < g->max_count ? nr_done : g->max_count;
 	if (!g->count && g->min_count) {
 		err = nr_queue || nr_busy ? -ETIME : -ENOENT;

@@ -12,9 +12,8 @@
 #define LAYOUT_ASSERT(cond, text) _Static_assert(cond, text)
 #endif
 
-#define ASSERT_SIZE(type, size) \
-	LAYOUT_ASSERT(sizeof(struct type) == (size), "size of " #type);
-#define ASSERT_FIELD(type, field, off, size)                                                 \
-	LAYOUT_ASSERT(__builtin_offsetof(struct type, field) == (off),                       \
-		      "offset of " #type "." #field);                                        \
+#define ASSERT_SIZE(type, size) LAYOUT_ASSERT(sizeof(struct type) == (size), "size of " #type);
+#define ASSERT_FIELD(type, field, off, size)                           \
+	LAYOUT_ASSERT(__builtin_offsetof(struct type, field) == (off), \
+		      "offset of " #type "." #field);                  \
 	LAYOUT_ASSERT(sizeof(((struct type *)0)->field) == (size), "size of " #type "." #field);

@@ -4,118 +4,118 @@
  * independently of the headers' own assertions (which C++ does not see):
  * S(struct, size), F(struct, field, offset, size).
  */
-#define WIRE_LAYOUT(S, F)                          \
-	S(xnem_cookie, 16)                         \
-	F(xnem_cookie, id, 0, 8)                   \
-	F(xnem_cookie, key, 8, 8)                  \
-	S(xnem_request, 128)                       \
-	F(xnem_request, id, 0, 4)                  \
-	F(xnem_request, op, 4, 2)                  \
-	F(xnem_request, flags, 6, 2)               \
-	F(xnem_request, context, 8, 4)             \
-	F(xnem_request, pad0, 12, 4)               \
-	F(xnem_request, user_data, 16, 8)          \
-	F(xnem_request, tag, 24, 8)                \
-	F(xnem_request, u, 32, 96)                 \
-	F(xnem_request, u.reg, 32, 96)             \
-	F(xnem_request, u.reg.length, 32, 8)       \
-	F(xnem_request, u.reg.offset, 40, 4)       \
-	F(xnem_request, u.reg.access, 44, 4)       \
-	F(xnem_request, u.reg.flags, 48, 4)        \
-	F(xnem_request, u.reg.nr_pages, 52, 4)     \
-	F(xnem_request, u.reg.ref, 56, 72)         \
-	F(xnem_request, u.dereg, 32, 96)           \
-	F(xnem_request, u.dereg.region_id, 32, 8)  \
-	F(xnem_request, u.dereg.pad, 40, 88)       \
-	F(xnem_request, u.copy, 32, 96)            \
-	F(xnem_request, u.copy.src, 32, 16)        \
-	F(xnem_request, u.copy.dst, 48, 16)        \
-	F(xnem_request, u.copy.src_offset, 64, 8)  \
-	F(xnem_request, u.copy.dst_offset, 72, 8)  \
-	F(xnem_request, u.copy.length, 80, 8)      \
-	F(xnem_request, u.copy.pad, 88, 40)        \
-	F(xnem_request, u.open, 32, 96)            \
-	F(xnem_request, u.open.cpage_ref, 32, 4)   \
-	F(xnem_request, u.open.pad1, 36, 4)        \
-	F(xnem_request, u.open.pad, 40, 88)        \
-	F(xnem_request, u.none, 32, 96)            \
-	F(xnem_request, u.none.pad, 32, 96)        \
-	S(xnem_completion, 32)                     \
-	F(xnem_completion, id, 0, 4)               \
-	F(xnem_completion, status, 4, 2)           \
-	F(xnem_completion, pad, 6, 2)              \
-	F(xnem_completion, bytes_done, 8, 8)       \
-	F(xnem_completion, data, 16, 16)           \
-	S(xnem_ring_index, 128)                    \
-	F(xnem_ring_index, prod, 0, 4)             \
-	F(xnem_ring_index, pad0, 4, 60)            \
-	F(xnem_ring_index, cons, 64, 4)            \
-	F(xnem_ring_index, event, 68, 4)           \
-	F(xnem_ring_index, pad1, 72, 56)           \
-	S(xnem_queue_header, 256)                  \
-	F(xnem_queue_header, sq, 0, 128)           \
-	F(xnem_queue_header, cq, 128, 128)         \
-	S(xnem_cpage_entry, 32)                    \
-	F(xnem_cpage_entry, user_data, 0, 8)       \
-	F(xnem_cpage_entry, bytes_done, 8, 8)      \
-	F(xnem_cpage_entry, status, 16, 4)         \
-	F(xnem_cpage_entry, kind, 20, 4)           \
-	F(xnem_cpage_entry, pad, 24, 4)            \
+#define WIRE_LAYOUT(S, F)                         \
+	S(xnem_cookie, 16)                        \
+	F(xnem_cookie, id, 0, 8)                  \
+	F(xnem_cookie, key, 8, 8)                 \
+	S(xnem_request, 128)                      \
+	F(xnem_request, id, 0, 4)                 \
+	F(xnem_request, op, 4, 2)                 \
+	F(xnem_request, flags, 6, 2)              \
+	F(xnem_request, context, 8, 4)            \
+	F(xnem_request, pad0, 12, 4)              \
+	F(xnem_request, user_data, 16, 8)         \
+	F(xnem_request, tag, 24, 8)               \
+	F(xnem_request, u, 32, 96)                \
+	F(xnem_request, u.reg, 32, 96)            \
+	F(xnem_request, u.reg.length, 32, 8)      \
+	F(xnem_request, u.reg.offset, 40, 4)      \
+	F(xnem_request, u.reg.access, 44, 4)      \
+	F(xnem_request, u.reg.flags, 48, 4)       \
+	F(xnem_request, u.reg.nr_pages, 52, 4)    \
+	F(xnem_request, u.reg.ref, 56, 72)        \
+	F(xnem_request, u.dereg, 32, 96)          \
+	F(xnem_request, u.dereg.region_id, 32, 8) \
+	F(xnem_request, u.dereg.pad, 40, 88)      \
+	F(xnem_request, u.copy, 32, 96)           \
+	F(xnem_request, u.copy.src, 32, 16)       \
+	F(xnem_request, u.copy.dst, 48, 16)       \
+	F(xnem_request, u.copy.src_offset, 64, 8) \
+	F(xnem_request, u.copy.dst_offset, 72, 8) \
+	F(xnem_request, u.copy.length, 80, 8)     \
+	F(xnem_request, u.copy.pad, 88, 40)       \
+	F(xnem_request, u.open, 32, 96)           \
+	F(xnem_request, u.open.cpage_ref, 32, 4)  \
+	F(xnem_request, u.open.pad1, 36, 4)       \
+	F(xnem_request, u.open.pad, 40, 88)       \
+	F(xnem_request, u.none, 32, 96)           \
+	F(xnem_request, u.none.pad, 32, 96)       \
+	S(xnem_completion, 32)                    \
+	F(xnem_completion, id, 0, 4)              \
+	F(xnem_completion, status, 4, 2)          \
+	F(xnem_completion, pad, 6, 2)             \
+	F(xnem_completion, bytes_done, 8, 8)      \
+	F(xnem_completion, data, 16, 16)          \
+	S(xnem_ring_index, 128)                   \
+	F(xnem_ring_index, prod, 0, 4)            \
+	F(xnem_ring_index, pad0, 4, 60)           \
+	F(xnem_ring_index, cons, 64, 4)           \
+	F(xnem_ring_index, event, 68, 4)          \
+	F(xnem_ring_index, pad1, 72, 56)          \
+	S(xnem_queue_header, 256)                 \
+	F(xnem_queue_header, sq, 0, 128)          \
+	F(xnem_queue_header, cq, 128, 128)        \
+	S(xnem_cpage_entry, 32)                   \
+	F(xnem_cpage_entry, user_data, 0, 8)      \
+	F(xnem_cpage_entry, bytes_done, 8, 8)     \
+	F(xnem_cpage_entry, status, 16, 4)        \
+	F(xnem_cpage_entry, kind, 20, 4)          \
+	F(xnem_cpage_entry, pad, 24, 4)           \
 	F(xnem_cpage_entry, seq, 28, 4)
 
-#define UAPI_LAYOUT(S, F)                            \
-	S(xnem_uapi_cookie, 16)                      \
-	F(xnem_uapi_cookie, id, 0, 8)                \
-	F(xnem_uapi_cookie, key, 8, 8)               \
-	S(xnem_info, 128)                            \
-	F(xnem_info, abi_version, 0, 4)              \
-	F(xnem_info, proto_version, 4, 4)            \
-	F(xnem_info, features, 8, 8)                 \
-	F(xnem_info, fabric_id, 16, 8)               \
-	F(xnem_info, connected, 24, 4)               \
-	F(xnem_info, device_id, 28, 4)               \
-	F(xnem_info, backend_domid, 32, 4)           \
-	F(xnem_info, max_inflight, 36, 4)            \
-	F(xnem_info, max_region_bytes, 40, 8)        \
-	F(xnem_info, max_pages, 48, 8)               \
-	F(xnem_info, used_pages, 56, 8)              \
-	F(xnem_info, reserved, 64, 64)               \
-	S(xnem_register, 80)                         \
-	F(xnem_register, addr, 0, 8)                 \
-	F(xnem_register, length, 8, 8)               \
-	F(xnem_register, access, 16, 4)              \
-	F(xnem_register, flags, 20, 4)               \
-	F(xnem_register, handle, 24, 4)              \
-	F(xnem_register, limit, 28, 4)               \
-	F(xnem_register, cookie, 32, 16)             \
-	F(xnem_register, reserved, 48, 32)           \
-	S(xnem_deregister, 16)                       \
-	F(xnem_deregister, handle, 0, 4)             \
-	F(xnem_deregister, reserved, 4, 12)          \
-	S(xnem_submit_req, 88)                       \
-	F(xnem_submit_req, op, 0, 4)                 \
-	F(xnem_submit_req, flags, 4, 4)              \
-	F(xnem_submit_req, user_data, 8, 8)          \
-	F(xnem_submit_req, src, 16, 16)              \
-	F(xnem_submit_req, dst, 32, 16)              \
-	F(xnem_submit_req, src_offset, 48, 8)        \
-	F(xnem_submit_req, dst_offset, 56, 8)        \
-	F(xnem_submit_req, length, 64, 8)            \
-	F(xnem_submit_req, reserved, 72, 16)         \
-	S(xnem_submit, 32)                           \
-	F(xnem_submit, reqs, 0, 8)                   \
-	F(xnem_submit, count, 8, 4)                  \
-	F(xnem_submit, submitted, 12, 4)             \
-	F(xnem_submit, reserved, 16, 16)             \
-	S(xnem_complete, 24)                         \
-	F(xnem_complete, user_data, 0, 8)            \
-	F(xnem_complete, bytes_done, 8, 8)           \
-	F(xnem_complete, status, 16, 4)              \
-	F(xnem_complete, reserved, 20, 4)            \
-	S(xnem_get_completions, 40)                  \
-	F(xnem_get_completions, completions, 0, 8)   \
-	F(xnem_get_completions, max_count, 8, 4)     \
-	F(xnem_get_completions, min_count, 12, 4)    \
-	F(xnem_get_completions, timeout_ns, 16, 8)   \
-	F(xnem_get_completions, count, 24, 4)        \
+#define UAPI_LAYOUT(S, F)                          \
+	S(xnem_uapi_cookie, 16)                    \
+	F(xnem_uapi_cookie, id, 0, 8)              \
+	F(xnem_uapi_cookie, key, 8, 8)             \
+	S(xnem_info, 128)                          \
+	F(xnem_info, abi_version, 0, 4)            \
+	F(xnem_info, proto_version, 4, 4)          \
+	F(xnem_info, features, 8, 8)               \
+	F(xnem_info, fabric_id, 16, 8)             \
+	F(xnem_info, connected, 24, 4)             \
+	F(xnem_info, device_id, 28, 4)             \
+	F(xnem_info, backend_domid, 32, 4)         \
+	F(xnem_info, max_inflight, 36, 4)          \
+	F(xnem_info, max_region_bytes, 40, 8)      \
+	F(xnem_info, max_pages, 48, 8)             \
+	F(xnem_info, used_pages, 56, 8)            \
+	F(xnem_info, reserved, 64, 64)             \
+	S(xnem_register, 80)                       \
+	F(xnem_register, addr, 0, 8)               \
+	F(xnem_register, length, 8, 8)             \
+	F(xnem_register, access, 16, 4)            \
+	F(xnem_register, flags, 20, 4)             \
+	F(xnem_register, handle, 24, 4)            \
+	F(xnem_register, limit, 28, 4)             \
+	F(xnem_register, cookie, 32, 16)           \
+	F(xnem_register, reserved, 48, 32)         \
+	S(xnem_deregister, 16)                     \
+	F(xnem_deregister, handle, 0, 4)           \
+	F(xnem_deregister, reserved, 4, 12)        \
+	S(xnem_submit_req, 88)                     \
+	F(xnem_submit_req, op, 0, 4)               \
+	F(xnem_submit_req, flags, 4, 4)            \
+	F(xnem_submit_req, user_data, 8, 8)        \
+	F(xnem_submit_req, src, 16, 16)            \
+	F(xnem_submit_req, dst, 32, 16)            \
+	F(xnem_submit_req, src_offset, 48, 8)      \
+	F(xnem_submit_req, dst_offset, 56, 8)      \
+	F(xnem_submit_req, length, 64, 8)          \
+	F(xnem_submit_req, reserved, 72, 16)       \
+	S(xnem_submit, 32)                         \
+	F(xnem_submit, reqs, 0, 8)                 \
+	F(xnem_submit, count, 8, 4)                \
+	F(xnem_submit, submitted, 12, 4)           \
+	F(xnem_submit, reserved, 16, 16)           \
+	S(xnem_complete, 24)                       \
+	F(xnem_complete, user_data, 0, 8)          \
+	F(xnem_complete, bytes_done, 8, 8)         \
+	F(xnem_complete, status, 16, 4)            \
+	F(xnem_complete, reserved, 20, 4)          \
+	S(xnem_get_completions, 40)                \
+	F(xnem_get_completions, completions, 0, 8) \
+	F(xnem_get_completions, max_count, 8, 4)   \
+	F(xnem_get_completions, min_count, 12, 4)  \
+	F(xnem_get_completions, timeout_ns, 16, 8) \
+	F(xnem_get_completions, count, 24, 4)      \
 	F(xnem_get_completions, reserved, 28, 12)

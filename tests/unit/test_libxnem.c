@@ -129,8 +129,8 @@ static int k_complete(struct xnem_get_completions *g)
 		k.most_fetchers = k.fetchers;
 	while (k.nr_done < g->min_count && k.nr_flight && g->timeout_ns && !e && !k.gone &&
 	       !k.next_complete)
-		e = g->timeout_ns < 0 ? pthread_cond_wait(&k.changed, &k.lock)
-				      : pthread_cond_timedwait(&k.changed, &k.lock, &until);
+		e = g->timeout_ns < 0 ? pthread_cond_wait(&k.changed, &k.lock) :
+					pthread_cond_timedwait(&k.changed, &k.lock, &until);
 	k.fetchers--;
 	if (k.next_complete)
 		return take(&k.next_complete);

@@ -908,9 +908,9 @@ static const char *search(const struct config *c)
 	if (!quiet)
 		print_message("  %s: %u ring%s of %u, %u entries in batches of 1..%u%s: "
 			      "%llu states, %llu steps, %.4g interleavings%s%s\n",
-			      cfg.model == TSO	  ? "TSO"
-			      : cfg.model == WEAK ? "WEAK"
-						  : "GUESS",
+			      cfg.model == TSO	? "TSO" :
+			      cfg.model == WEAK ? "WEAK" :
+						  "GUESS",
 			      cfg.rings, cfg.rings > 1 ? "s" : "", cfg.size, cfg.entries, cfg.batch,
 			      cfg.one_by_one ? ", released one by one" : "",
 			      (unsigned long long)states, (unsigned long long)transitions, paths,

@@ -16,8 +16,8 @@
 static u32 refs[PAGES + 2];
 static struct xnem_copy_op batch[BATCH];
 
-static inline __attribute__((always_inline)) void
-store(void *arg, u32 src_ref, u32 src_off, u32 dst_ref, u32 dst_off, u32 len)
+static inline __attribute__((always_inline)) void store(void *arg, u32 src_ref, u32 src_off,
+							u32 dst_ref, u32 dst_off, u32 len)
 {
 	struct xnem_copy_op **to = arg;
 
