@@ -212,13 +212,14 @@ guest_create() { _begin "$1" && _finish "$1"; }
 
 # What follows needs the modules and tools of an overlay.
 guest_attach() {
-	xnem-attach "$1" "backend=$BACKEND" || return
+	# Not waited for there: it connects when the frontend is loaded.
+	xnem-attach --timeout 0 "$1" "backend=$BACKEND" || return
 	guest_load "$1"
 }
 guest_load() {
 	# shellcheck disable=SC2016 # expanded over there
 	on "$1" 'insmod /lib/modules/xnem/xnem-frontend.ko && n=0 &&
-		until [ -e /dev/xnem0 ] || [ $n -ge 100 ]; do usleep 100000; n=$((n + 1)); done
+		until [ -e /dev/xnem0 ] || [ $n -ge 300 ]; do usleep 100000; n=$((n + 1)); done
 		ln -sf xnem0 /dev/xnem && chgrp xnem /dev/xnem* && chmod 660 /dev/xnem*' </dev/null || return
 	: >"$RUN/attached/$1"
 }
