@@ -15,7 +15,7 @@ PATTERNS = [
     r"rcu: .*(?:detected stalls|self-detected stall|detected expedited stalls)", r"soft lockup", r"hard LOCKUP",
     r"KASAN: ", r"UBSAN: ", r"KCSAN: ", r"KFENCE: ", r"kmemleak: \d+ new suspected",
     r"list_(?:add|del) corruption", r"refcount_t: ", r"workqueue lockup",
-    r"Out of memory: Killed", r"page allocation failure", r"scheduling while atomic",
+    r"Out of memory: Killed", r"invoked oom-killer", r"page allocation failure", r"scheduling while atomic",
     r"segfault at [0-9a-f]+ ip", r"traps: .* (?:general protection|trap)", r"Call Trace:",
     r"\(XEN\).*(?:Panic on CPU|Assertion .* failed|Xen BUG at|Xen WARN at|FATAL )",
     r"\(XEN\).*Domain \d+ .*(?:crashed|reported crash)", r"\(XEN\).*(?:Triple fault|triple fault|domain_crash)",
