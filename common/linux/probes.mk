@@ -8,6 +8,10 @@
 # xnem_compat.h.  None or several is an error.  Included by a module's Kbuild,
 # with xnem-probes set to this directory/probes.
 
+# "make clean" reads no configuration, so nothing would compile, and has no use
+# for the answers.
+ifdef CONFIG_MODULES
+
 xnem-try = $(shell $(CC) $(NOSTDINC_FLAGS) $(LINUXINCLUDE) $(KBUILD_CPPFLAGS) \
 	$(KBUILD_CFLAGS) $(KBUILD_CFLAGS_MODULE) -DKBUILD_MODNAME='"xnem_probe"' \
 	-Werror=incompatible-pointer-types -Werror=implicit-function-declaration \
@@ -32,3 +36,5 @@ xnem-compat-flags := \
 	$(call xnem-one,bind_interdomain_evtchn_to_irqhandler_lateeoi,$(xnem-answer-bind)) \
 	$(call xnem-one,pin_user_pages,$(xnem-answer-pin)) \
 	$(call xnem-ask,essential,essential_flag:NOT_ESSENTIAL)
+
+endif
