@@ -30,6 +30,9 @@ OVERLAYS = --dom0-overlay $(STAGE)/dom0 --domU-overlay $(STAGE)/domU
 
 STAGE := $(BUILD)/stage
 SCRIPTS := xnem-attach xnem-detach xnem-list
+# For /usr/src, as DKMS wants it.
+DKMS_DIR = $(DESTDIR)/usr/src/xnem-$(VERSION)
+VERSION = $(shell sed -n 's/^.define XNEM_VERSION "\(.*\)"/\1/p' $(TOP)/libxnem/include/xnem.h)
 MODULES := $(patsubst $(TOP)/%/Kbuild,%,$(wildcard $(TOP)/frontend/Kbuild $(TOP)/backend/Kbuild))
 KBUILD_DIR = $(BUILD)/modules/$(KVER)
 MODULE_FILES = $(foreach m,$(MODULES),$(KBUILD_DIR)/$(m)/xnem-$(m).ko)
@@ -72,7 +75,7 @@ bench: ## run a measurement (BENCH=name; without it, says which there are)
 	$(Q)$(TOP)/bench/run $(BENCH)
 
 ##@ To use it on a Xen host
-.PHONY: modules lib install install-modules uninstall uninstall-modules
+.PHONY: modules lib install install-modules dkms-tree uninstall uninstall-modules
 
 lib: ## library and programs
 	$(call say,library and programs)
@@ -100,6 +103,18 @@ install-modules: modules ## modules for KVER, with depmod
 	$(Q)install -m 644 $(MODULE_FILES) "$(DESTDIR)$(moddir)"
 	$(if $(DESTDIR),,$(Q)depmod $(KVER))
 
+# The same folders side by side, as the modules' sources name each other that way.
+dkms-tree: ## the modules' sources for DKMS, below /usr/src (DESTDIR=)
+	$(Q)rm -rf "$(DKMS_DIR)"
+	$(Q)install -d $(addprefix "$(DKMS_DIR)"/,frontend backend)
+	$(Q)for m in frontend backend; do \
+		install -m 644 $(TOP)/$$m/Kbuild $(TOP)/$$m/*.[ch] "$(DKMS_DIR)/$$m" || exit; \
+	done
+	$(Q)cp -r $(TOP)/common $(TOP)/include "$(DKMS_DIR)"
+	$(Q)install -m 644 $(TOP)/packaging/dkms/Kbuild "$(DKMS_DIR)"
+	$(Q)sed 's/@version@/$(VERSION)/' $(TOP)/packaging/dkms/dkms.conf >"$(DKMS_DIR)/dkms.conf"
+	$(call say,$(DKMS_DIR); now: dkms install xnem/$(VERSION))
+
 # What install puts somewhere is what uninstall takes away: it is installed once more, to
 # a folder of its own, to see what that is.
 uninstall: lib ## take away what install put there (same DESTDIR= prefix=)
@@ -120,7 +135,7 @@ uninstall-modules: ## take away the modules for KVER
 stage: deps modules lib ## what goes into the emulated host's dom0 and guests: build/stage
 	$(call say,staging)
 	$(Q)rm -rf "$(STAGE)"
-	$(Q)install -d "$(STAGE)"/domU/usr/bin "$(STAGE)"/domU/usr/lib/x86_64-linux-gnu "$(STAGE)"/domU/lib/modules/xnem \
+	$(Q)install -d "$(STAGE)"/domU/usr/bin "$(STAGE)"/domU/usr/sbin "$(STAGE)"/domU/usr/lib/x86_64-linux-gnu "$(STAGE)"/domU/lib/modules/xnem \
 		"$(STAGE)"/dom0/usr/sbin "$(STAGE)"/dom0/usr/lib/xnem "$(STAGE)"/dom0/lib/modules/xnem
 	$(Q)install -m 644 $(MODULE_FILES) "$(STAGE)/domU/lib/modules/xnem"
 	$(Q)install -m 644 $(MODULE_FILES) "$(STAGE)/dom0/lib/modules/xnem"
@@ -128,11 +143,10 @@ stage: deps modules lib ## what goes into the emulated host's dom0 and guests: b
 	$(Q)cp -P "$(BUILD)"/libxnem/libxnem.so* "$(STAGE)/domU/usr/lib/x86_64-linux-gnu"
 	$(Q)[ ! -d $(TOP)/tests/host ] || find $(TOP)/tests/host -maxdepth 1 -type f -perm -u+x ! -name '*-native' -exec cp -t "$(STAGE)/domU/usr/bin" {} +
 	$(Q)cp $(addprefix $(TOP)/xenstore-scripts/,$(SCRIPTS)) "$(STAGE)/dom0/usr/sbin"
+	$(Q)for d in dom0 domU; do cp $(TOP)/packaging/xnem-unload "$(STAGE)/$$d/usr/sbin" || exit; done
 	$(Q)cp $(TOP)/xenstore-scripts/xnem-common.sh "$(STAGE)/dom0/usr/lib/xnem"
 	$(Q)[ ! -d $(TOP)/tests/scenarios/lib ] || { install -d "$(STAGE)/dom0/usr/lib/xnem-tests" && \
 		cp $(TOP)/tests/scenarios/lib/*.sh "$(STAGE)/dom0/usr/lib/xnem-tests"; }
-	$(Q)install -d "$(STAGE)/dom0/usr/lib/xnem-tests"
-	$(Q)cp $(TOP)/tests/scenarios/lib/*.sh "$(STAGE)/dom0/usr/lib/xnem-tests"
 
 deps: ## install the Debian packages that are missing (root), or print the apt line
 	$(Q)$(TOP)/testbed/prepare $(TOP)/testbed/packages $(TOP)/packaging/debian-packages
@@ -193,6 +207,7 @@ install-files:
 		sed 's|^lib=/usr/lib/xnem/|lib=$(prefix)/lib/xnem/|' $(TOP)/xenstore-scripts/$$s >"$(DESTDIR)$(sbindir)/$$s" && \
 		chmod 755 "$(DESTDIR)$(sbindir)/$$s" || exit; \
 	done
+	$(Q)install -m 755 $(TOP)/packaging/xnem-unload "$(DESTDIR)$(sbindir)"
 	$(Q)install -m 644 $(TOP)/xenstore-scripts/xnem-common.sh "$(DESTDIR)$(prefix)/lib/xnem"
 	$(Q)install -m 644 $(TOP)/docs/man/*.8 "$(DESTDIR)$(mandir)/man8"
 	$(Q)install -m 644 $(TOP)/packaging/60-xnem.rules "$(DESTDIR)$(udevdir)"

@@ -13,7 +13,7 @@ back() { check "$1" wait_for 30 connected "$2"; }
 
 step "a device that is unbound while a process has it open"
 export_start a g1 root --bytes 300000 --pattern 1 --access r || exit
-check module-held not frontend_unload g1
+check module-held not frontend_unload g1 --timeout 0
 check device-gone on g1 '[ ! -e /dev/xnem0 ] && [ -d /sys/module/xnem_frontend ]' </dev/null
 try region-gone g2 root pull "$cookie_a" --bytes 10 --expect ENOENT
 export_stop a

@@ -61,17 +61,13 @@ _domains() {
 	done
 }
 
-# A module that is bound to a device cannot be unloaded: the bus holds it.
-# shellcheck disable=SC2016 # expanded over there
+# frontend_unload DOM [OPTION...]: with its devices still attached.
 frontend_unload() {
-	on "$1" 'cd /sys/bus/xen/drivers/xnem-frontend && for d in xnem-*; do
-			[ ! -e "$d" ] || echo "$d" >unbind || exit; done; rmmod xnem_frontend' </dev/null
+	_d=$1
+	shift
+	on "$_d" xnem-unload "$@" frontend </dev/null
 }
-# shellcheck disable=SC2016
-backend_unload() {
-	on "$1" 'cd /sys/bus/xen-backend/drivers/xnem-backend && for d in xnem-*; do
-			[ ! -e "$d" ] || echo "$d" >unbind || exit; done; rmmod xnem_backend' </dev/null
-}
+backend_unload() { on "$1" xnem-unload backend </dev/null; }
 # fabric_of DOM: its fabric id, in the byte order of a cookie.
 fabric_of() {
 	on "$1" xnem-info </dev/null |
