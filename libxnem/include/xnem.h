@@ -225,7 +225,8 @@ int xnem_ping(struct xnem *ctx, int64_t timeout_ns, uint64_t *elapsed_ns);
  *   -E2BIG       longer than max_region_bytes
  *   -EFAULT      memory is missing there, or has not the access wanted
  *   -EOPNOTSUPP  memory that cannot be shared so: a device mapping, or for
- *                XNEM_WRITE a shared mapping of a file on a disk
+ *                XNEM_WRITE a shared mapping of a file on a disk; or not whole
+ *                pages of 4096 bytes, on a device attached with trusted=0
  *   -ENOMEM      RLIMIT_MEMLOCK ("ulimit -l") would be passed; or malloc failed
  *   -ENOSPC      the device's share of grants is used up
  *   -EMFILE      the device has as many regions as the backend allows
