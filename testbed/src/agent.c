@@ -37,10 +37,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#define DEFAULT_PORT	7
-#define CHUNK		65536
-#define STATUS_TIMEOUT	124
-#define STATUS_LOST	125
+#define DEFAULT_PORT 7
+#define CHUNK 65536
+#define STATUS_TIMEOUT 124
+#define STATUS_LOST 125
 
 static void die(const char *what)
 {
@@ -210,7 +210,8 @@ static void serve_one(int sock)
 
 		if (poll(p, 5, -1) < 0 && errno != EINTR)
 			goto lost;
-		if ((p[1].revents && forward(sock, &out[0])) || (p[2].revents && forward(sock, &out[1])))
+		if ((p[1].revents && forward(sock, &out[0])) ||
+		    (p[2].revents && forward(sock, &out[1])))
 			goto lost;
 		if (pending && p[0].revents)
 			goto lost;
@@ -424,7 +425,8 @@ static int exec_remote(int argc, char **argv)
 			case 'X':
 				return (unsigned char)data[0];
 			default:
-				fprintf(stderr, "testbed-agent: connection to %s lost\n", argv[optind]);
+				fprintf(stderr, "testbed-agent: connection to %s lost\n",
+					argv[optind]);
 				return STATUS_LOST;
 			}
 		}
