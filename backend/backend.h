@@ -28,6 +28,7 @@
 #include <linux/refcount.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
+#include <linux/xarray.h>
 
 #include "xnem_check.h"
 #include "xnem_compat.h"
@@ -36,13 +37,18 @@
 
 /** Queues a device may have; the protocol allows more, this backend not yet. */
 #define XNEM_BE_QUEUES 1
+/** What it offers. */
+#define XNEM_BE_FEATURES XNEM_FEAT_CPAGE
 /** Operations of one hypercall: an unaligned chunk of 256 KiB takes 129. */
 #define XNEM_BE_BATCH 130
 /** Bytes one queue may copy before the next one's turn (deficit round robin). */
 #define XNEM_BE_QUANTUM (256u << 10)
 /** Charged for every request, so that a storm of one-byte copies pays. */
 #define XNEM_BE_REQUEST_COST 512u
-/** Requests taken from a ring before other rings are looked at. */
+/**
+ * Requests taken from a ring before other rings are looked at; one whose work
+ * grows with its size counts as several.
+ */
 #define XNEM_BE_TAKE 64u
 /** A copy that Xen asks to repeat (GNTST_eagain) ends after this many ms. */
 #define XNEM_BE_EAGAIN_MS 2000
@@ -66,6 +72,8 @@ struct xnem_be_stats {
 	u64 hypercalls;
 	/** Descriptor pages read (not part of grant_ops). */
 	u64 desc_pages;
+	/** Entries written to completion pages. */
+	u64 cpage_entries;
 	u64 events_sent;
 	u64 events_received;
 	u64 events_spurious;
@@ -84,6 +92,12 @@ struct xnem_zone {
 	char name[XNEM_ZONE_NAME_MAX + 1];
 };
 
+/** A context's completion page, mapped. */
+struct xnem_cpage {
+	struct xnem_cpage_entry *entries;
+	u32 prod;
+};
+
 /** A request in flight; from a queue's fixed pool. */
 struct xnem_job {
 	/** In queue->copies (copy), or nowhere (waiting for regions). */
@@ -92,6 +106,9 @@ struct xnem_job {
 	u32 id;
 	u32 context;
 	u16 op;
+	/** XNEM_REQ_* */
+	u16 flags;
+	u64 user_data;
 	/** Copy: the two regions, each with a user of its own. */
 	struct xnem_region *src;
 	struct xnem_region *dst;
@@ -138,7 +155,15 @@ struct xnem_region {
 	struct list_head entry; /* dev->regions, under worker->lock */
 	struct llist_node released;
 	struct rcu_head rcu;
-	u32 refs[];
+	/** nr_pages references; for its users alone, so freed with the last. */
+	u32 *refs;
+};
+
+/** A context's wrong cookies: each costs a token; without any it rests. */
+struct xnem_guesses {
+	u32 spent;
+	unsigned long since; /* jiffies of the last refill */
+	unsigned long rest_until; /* jiffies; 0: it does not rest */
 };
 
 struct xnem_be_queue {
@@ -170,10 +195,8 @@ struct xnem_be_queue {
 	/** Most requests in flight, and how many are (answered ones not). */
 	u32 inflight;
 	u32 in_flight;
-	/** Throttling of wrong cookies: tokens, and until when it is left alone. */
-	u32 tokens;
-	unsigned long tokens_since;
-	unsigned long left_alone_until;
+	/** One a context: wrong cookies. */
+	struct xnem_guesses *guesses;
 };
 
 struct xnem_be {
@@ -184,6 +207,7 @@ struct xnem_be {
 	u64 features;
 	struct xnem_limits limits;
 	bool connected;
+	unsigned long connected_since; /* jiffies */
 	/** Times in a row that connecting failed. */
 	unsigned int failures;
 	/** Its frontend broke the protocol: not served again before re-attach. */
@@ -193,6 +217,8 @@ struct xnem_be {
 	struct mutex state_lock;
 	struct xnem_be_queue queues[XNEM_BE_QUEUES];
 	unsigned int nr_queues;
+	/** Completion pages by context. */
+	struct xarray cpages;
 	struct list_head regions;
 	u32 nr_regions;
 	u32 nr_pages;
@@ -221,6 +247,8 @@ struct xnem_worker {
 	struct llist_head released;
 	wait_queue_head_t wait;
 	atomic_t kicked;
+	/** xnem_region_endings() that it has acted upon. */
+	int endings;
 	unsigned int nr_queues;
 	/** Scratch of copy.c. */
 	struct gnttab_copy ops[XNEM_BE_BATCH];
@@ -254,6 +282,9 @@ void xnem_job_end_copy(struct xnem_job *job, enum xnem_status status);
 /** End all copies of @context; of the whole queue with @all. */
 void xnem_queue_cancel(struct xnem_be_queue *q, u32 context, bool all);
 
+/** Unmap the completion page of @context; of all with @all. */
+void xnem_cpage_close(struct xnem_be *dev, u32 context, bool all);
+
 /* region.c */
 struct xnem_zone *xnem_zone_get(const char *name);
 void xnem_zone_put(struct xnem_zone *zone);
@@ -274,6 +305,8 @@ void xnem_region_close_context(struct xnem_be_queue *q, u32 context, struct xnem
 void xnem_region_wait_gone(struct xnem_be *dev);
 /** The owner has gone.  Caller holds worker->lock. */
 void xnem_region_orphan_all(struct xnem_be *dev);
+/** Counts regions that ended while copies used them. */
+int xnem_region_endings(void);
 /** Answer for and free what nobody uses any more. */
 bool xnem_region_reap(struct xnem_worker *w);
 
@@ -288,10 +321,13 @@ void xnem_worker_serve(struct xnem_be_queue *q);
 /** Never served again; its copies end, its device's regions go. */
 void xnem_worker_remove(struct xnem_be_queue *q);
 void xnem_worker_kick(struct xnem_worker *w);
+void xnem_workers_kick_all(void);
 
 /* copy.c */
 /** Copy up to a batch for the queues whose turn it is; true when it did. */
 bool xnem_copy_run(struct xnem_worker *w);
+/** End the copies of ending regions; not while a batch is under way. */
+void xnem_copy_end_dying(struct xnem_worker *w);
 /** Read @count references from descriptor pages into @refs. */
 enum xnem_status xnem_copy_descriptors(struct xnem_be_queue *q, const xnem_le32 *desc_refs,
 				       u32 *refs, u32 count);

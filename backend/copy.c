@@ -50,6 +50,20 @@ static bool end_if_dying(struct xnem_job *job)
 	return true;
 }
 
+void xnem_copy_end_dying(struct xnem_worker *w)
+{
+	int endings = xnem_region_endings();
+	struct xnem_be_queue *q, *next_q;
+	struct xnem_job *job, *next;
+
+	if (w->endings == endings)
+		return;
+	w->endings = endings;
+	list_for_each_entry_safe(q, next_q, &w->active, turn)
+		list_for_each_entry_safe(job, next, &q->copies, entry)
+			end_if_dying(job);
+}
+
 struct emit_to {
 	struct gnttab_copy *next;
 	domid_t src;

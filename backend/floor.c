@@ -13,6 +13,7 @@
 #include <asm/xen/hypercall.h>
 #include <linux/debugfs.h>
 #include <linux/ktime.h>
+#include <linux/sched/signal.h>
 #include <linux/uaccess.h>
 #include <xen/interface/grant_table.h>
 
@@ -61,6 +62,9 @@ static int measure(const struct xnem_region *src, const struct xnem_region *dst,
 	nr = prepare(ops, max, src, dst, length);
 	ns = ktime_get_ns();
 	for (round = 0; round < rounds && !err; round++) {
+		/* Whoever ends one of them waits for us. */
+		if (READ_ONCE(src->dying) || READ_ONCE(dst->dying) || signal_pending(current))
+			err = -EINTR;
 		for (i = 0; i < nr && !err; i += FLOOR_BATCH)
 			err = HYPERVISOR_grant_table_op(GNTTABOP_copy, &ops[i],
 							min(nr - i, (unsigned int)FLOOR_BATCH));

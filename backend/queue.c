@@ -7,9 +7,8 @@
 
 #include "backend.h"
 
-/* Wrong cookies a queue may present at once, and how long it rests after. */
+/* Wrong cookies a context may present a second, and how long it rests after. */
 #define WRONG_COOKIE_TOKENS 64
-#define WRONG_COOKIE_REFILL_HZ 64
 #define WRONG_COOKIE_REST_MS 20
 
 /*
@@ -38,7 +37,7 @@ static irqreturn_t queue_event(int irq, void *arg)
 
 void xnem_queue_eoi(struct xnem_be_queue *q)
 {
-	if (q->left_alone_until || !atomic_read(&q->event_pending))
+	if (!atomic_read(&q->event_pending))
 		return;
 	atomic_set(&q->event_pending, 0);
 	/*
@@ -83,34 +82,129 @@ static void answer(struct xnem_be_queue *q, u32 id, enum xnem_status status, u64
 		q->dev->stats.errors[status]++;
 }
 
+/* The entry comes after the data and before the completion. */
+static void write_cpage(struct xnem_be_queue *q, const struct xnem_job *job,
+			enum xnem_status status, u64 bytes_done)
+{
+	struct xnem_cpage *cpage = xa_load(&q->dev->cpages, job->context);
+	struct xnem_cpage_entry *entry;
+
+	/* Without a page there is the completion alone. */
+	if (!cpage)
+		return;
+	entry = &cpage->entries[cpage->prod++ & (XNEM_CPAGE_ENTRIES - 1)];
+	entry->user_data = cpu_to_le64(job->user_data);
+	entry->bytes_done = cpu_to_le64(bytes_done);
+	entry->status = cpu_to_le32(status);
+	entry->kind = cpu_to_le32(XNEM_CPAGE_COMPLETION);
+	entry->pad = 0;
+	xnem_wmb(); /* pairs with the reader's load-acquire of seq */
+	xnem_store32(&entry->seq, cpage->prod);
+	q->dev->stats.cpage_entries++;
+}
+
+static enum xnem_status open_context(struct xnem_be_queue *q, u32 context, u32 ref)
+{
+	struct xnem_be *dev = q->dev;
+	struct xnem_cpage *cpage;
+	grant_ref_t gref = ref;
+	void *vaddr;
+
+	if (xa_load(&dev->cpages, context))
+		return XNEM_ST_CONTEXT;
+	cpage = kzalloc(sizeof(*cpage), GFP_KERNEL);
+	if (!cpage)
+		return XNEM_ST_NOMEM;
+	/* When this fails it closes the device, too. */
+	if (xenbus_map_ring_valloc(dev->xdev, &gref, 1, &vaddr)) {
+		kfree(cpage);
+		return XNEM_ST_FAULT;
+	}
+	cpage->entries = vaddr;
+	if (xa_err(xa_store(&dev->cpages, context, cpage, GFP_KERNEL))) {
+		xenbus_unmap_ring_vfree(dev->xdev, vaddr);
+		kfree(cpage);
+		return XNEM_ST_NOMEM;
+	}
+	return XNEM_ST_OK;
+}
+
+static void cpage_unmap(struct xnem_be *dev, u32 context)
+{
+	struct xnem_cpage *cpage = xa_erase(&dev->cpages, context);
+
+	if (!cpage)
+		return;
+	xenbus_unmap_ring_vfree(dev->xdev, cpage->entries);
+	kfree(cpage);
+}
+
+void xnem_cpage_close(struct xnem_be *dev, u32 context, bool all)
+{
+	struct xnem_cpage *cpage;
+	unsigned long i;
+
+	if (!all)
+		cpage_unmap(dev, context);
+	else
+		xa_for_each(&dev->cpages, i, cpage)
+			cpage_unmap(dev, i);
+}
+
 void xnem_job_answer(struct xnem_job *job, enum xnem_status status, u64 bytes_done, u64 data0,
 		     u64 data1)
 {
 	struct xnem_be_queue *q = job->queue;
 
+	if (job->flags & XNEM_REQ_CPAGE)
+		write_cpage(q, job, status, bytes_done);
 	answer(q, job->id, status, bytes_done, data0, data1);
 	list_add(&job->entry, &q->free_jobs);
 }
 
 /*
- * A wrong cookie costs a token.  Without tokens the queue rests: guessing
- * keys is slow, and other queues do not pay for it.
+ * A wrong cookie costs its context a token.  Without tokens its copies rest
+ * (try again later): guessing keys is slow, and nobody else pays for it.
  */
-static void wrong_cookie(struct xnem_be_queue *q)
+static void wrong_cookie(struct xnem_be_queue *q, u32 context)
 {
-	unsigned long since = jiffies - q->tokens_since;
-	u32 refill = since > HZ ? WRONG_COOKIE_TOKENS : since * WRONG_COOKIE_REFILL_HZ / HZ;
+	struct xnem_guesses *g = &q->guesses[context];
+	unsigned long passed = jiffies - g->since;
+	u32 refill = passed > HZ ? WRONG_COOKIE_TOKENS : passed * WRONG_COOKIE_TOKENS / HZ;
 
 	if (refill) {
-		q->tokens = min_t(u32, q->tokens + refill, WRONG_COOKIE_TOKENS);
-		q->tokens_since = jiffies;
+		g->spent -= min(g->spent, refill);
+		g->since = jiffies;
 	}
-	if (q->tokens) {
-		q->tokens--;
+	if (g->spent < WRONG_COOKIE_TOKENS) {
+		g->spent++;
 		return;
 	}
 	q->dev->stats.throttled++;
-	q->left_alone_until = (jiffies + msecs_to_jiffies(WRONG_COOKIE_REST_MS)) | 1;
+	g->rest_until = (jiffies + msecs_to_jiffies(WRONG_COOKIE_REST_MS)) | 1;
+}
+
+static bool rests(struct xnem_be_queue *q, u32 context)
+{
+	struct xnem_guesses *g = &q->guesses[context];
+
+	if (g->rest_until && time_after_eq(jiffies, g->rest_until))
+		g->rest_until = 0;
+	return g->rest_until;
+}
+
+/* How many requests' worth of work a request is, beside its bytes. */
+static u32 cost_of(const struct xnem_be_queue *q, const struct xnem_request *req)
+{
+	switch (le16_to_cpu(req->op)) {
+	case XNEM_OP_REGISTER:
+		return 1 +
+		       min_t(u32, le32_to_cpu(req->u.reg.nr_pages), XNEM_REGION_PAGES_MAX) / 256;
+	case XNEM_OP_CLOSE_CONTEXT:
+		return 1 + q->dev->nr_regions / 64;
+	default:
+		return 1;
+	}
 }
 
 static enum xnem_status copy_allowed(const struct xnem_region *r, u32 access, u64 tag, u64 offset,
@@ -136,12 +230,16 @@ static enum xnem_status begin_copy(struct xnem_be_queue *q, struct xnem_job *job
 	struct xnem_region *src, *dst;
 	enum xnem_status status;
 
+	if (rests(q, job->context)) {
+		xnem_job_answer(job, XNEM_ST_AGAIN, 0, 0, 0);
+		return XNEM_ST_AGAIN;
+	}
 	src = xnem_region_use(zone, le64_to_cpu(req->u.copy.src.id),
 			      le64_to_cpu(req->u.copy.src.key));
 	dst = xnem_region_use(zone, le64_to_cpu(req->u.copy.dst.id),
 			      le64_to_cpu(req->u.copy.dst.key));
 	if (!src || !dst) {
-		wrong_cookie(q);
+		wrong_cookie(q, job->context);
 		status = XNEM_ST_COOKIE;
 		goto out;
 	}
@@ -207,8 +305,9 @@ static void handle(struct xnem_be_queue *q, const struct xnem_request *req)
 	job->id = le32_to_cpu(req->id);
 	job->context = le32_to_cpu(req->context);
 	job->op = le16_to_cpu(req->op);
+	job->flags = le16_to_cpu(req->flags);
+	job->user_data = le64_to_cpu(req->user_data);
 	q->dev->stats.requests++;
-	q->deficit = max_t(s64, q->deficit - XNEM_BE_REQUEST_COST, -4LL * XNEM_BE_QUANTUM);
 
 	status = xnem_check_request(req, &q->dev->limits, q->dev->features);
 	if (status != XNEM_ST_OK)
@@ -229,9 +328,13 @@ static void handle(struct xnem_be_queue *q, const struct xnem_request *req)
 		if (status == XNEM_ST_OK)
 			return;
 		break;
+	case XNEM_OP_OPEN_CONTEXT:
+		status = open_context(q, job->context, le32_to_cpu(req->u.open.cpage_ref));
+		break;
 	case XNEM_OP_CLOSE_CONTEXT:
 		/* Copies first: each gets its answer before the context's. */
 		xnem_queue_cancel(q, job->context, false);
+		xnem_cpage_close(q->dev, job->context, false);
 		xnem_region_close_context(q, job->context, job);
 		return;
 	default:
@@ -246,16 +349,10 @@ answer:
 bool xnem_queue_take(struct xnem_be_queue *q)
 {
 	struct xnem_request req;
-	u32 prod, avail, unread, room, n;
+	u32 prod, avail, unread, room, cost, this, n;
 
 	if (q->broken)
 		return false;
-	if (q->left_alone_until) {
-		if (time_before(jiffies, q->left_alone_until))
-			return false;
-		q->left_alone_until = 0;
-	}
-
 	prod = xnem_ring_look(&q->header->sq);
 	avail = xnem_ring_used(prod, q->sq_cons);
 	if (!avail)
@@ -275,7 +372,7 @@ bool xnem_queue_take(struct xnem_be_queue *q)
 	}
 	room = q->inflight > unread + q->in_flight ? q->inflight - unread - q->in_flight : 0;
 
-	for (n = 0; n < avail && n < XNEM_BE_TAKE && !q->left_alone_until; n++) {
+	for (n = 0, cost = 0; n < avail && cost < XNEM_BE_TAKE; n++) {
 		if (n == room) {
 			queue_break(q, "more requests in flight than negotiated");
 			break;
@@ -284,6 +381,10 @@ bool xnem_queue_take(struct xnem_be_queue *q)
 		req = q->sq[q->sq_cons & (q->sq_size - 1)];
 		barrier();
 		q->sq_cons++;
+		this = cost_of(q, &req);
+		cost += this;
+		q->deficit = max_t(s64, q->deficit - (s64)this * XNEM_BE_REQUEST_COST,
+				   -4LL * XNEM_BE_QUANTUM);
 		handle(q, &req);
 	}
 	if (n) {
@@ -308,6 +409,8 @@ static void queue_unmap(struct xnem_be_queue *q)
 	q->header = NULL;
 	kvfree(q->jobs);
 	q->jobs = NULL;
+	kvfree(q->guesses);
+	q->guesses = NULL;
 }
 
 static int read_refs(struct xnem_be_queue *q, const char *dir, const char *node, grant_ref_t *refs,
@@ -381,7 +484,8 @@ int xnem_queue_connect(struct xnem_be_queue *q, unsigned int index)
 	kfree(s);
 
 	q->jobs = kvcalloc(q->inflight, sizeof(*q->jobs), GFP_KERNEL);
-	if (!q->jobs) {
+	q->guesses = kvcalloc(q->dev->limits.contexts, sizeof(*q->guesses), GFP_KERNEL);
+	if (!q->jobs || !q->guesses) {
 		err = -ENOMEM;
 		xenbus_dev_fatal(xdev, err, "allocating %u jobs", q->inflight);
 		goto out;
@@ -400,9 +504,6 @@ int xnem_queue_connect(struct xnem_be_queue *q, unsigned int index)
 	q->deficit = 0;
 	q->took = false;
 	q->broken = false;
-	q->tokens = WRONG_COOKIE_TOKENS;
-	q->tokens_since = jiffies;
-	q->left_alone_until = 0;
 	atomic_set(&q->event_pending, 0);
 
 	/* A worker before the first event, which kicks it. */
@@ -429,6 +530,7 @@ void xnem_queue_disconnect(struct xnem_be_queue *q)
 		return;
 	/* No worker touches the queue after this; its jobs are gone. */
 	xnem_worker_remove(q);
+	xnem_cpage_close(q->dev, 0, true);
 	/* Before what the handler uses is freed (XSA-331). */
 	unbind_from_irqhandler(q->irq, q);
 	q->irq = 0;

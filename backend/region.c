@@ -10,6 +10,7 @@
 
 static DEFINE_XARRAY(regions); /* by id; read under RCU */
 static atomic64_t next_id = ATOMIC64_INIT(1);
+static atomic_t endings;
 
 static LIST_HEAD(zones);
 static DEFINE_MUTEX(zones_lock);
@@ -71,9 +72,14 @@ enum xnem_status xnem_region_register(struct xnem_be_queue *q, u32 context,
 	if (dev->nr_regions >= dev->limits.regions || nr_pages > dev->limits.pages - dev->nr_pages)
 		return XNEM_ST_LIMIT;
 
-	r = kvzalloc(struct_size(r, refs, nr_pages), GFP_KERNEL | __GFP_NOWARN);
+	r = kzalloc(sizeof(*r), GFP_KERNEL);
 	if (!r)
 		return XNEM_ST_NOMEM;
+	r->refs = kvmalloc_array(nr_pages, sizeof(*r->refs), GFP_KERNEL | __GFP_NOWARN);
+	if (!r->refs) {
+		kfree(r);
+		return XNEM_ST_NOMEM;
+	}
 	r->access = le32_to_cpu(req->u.reg.access);
 	r->flags = le32_to_cpu(req->u.reg.flags);
 	r->tag = le64_to_cpu(req->tag);
@@ -113,7 +119,8 @@ enum xnem_status xnem_region_register(struct xnem_be_queue *q, u32 context,
 	return XNEM_ST_OK;
 
 free:
-	kvfree(r);
+	kvfree(r->refs);
+	kfree(r);
 	return status;
 }
 
@@ -160,7 +167,17 @@ static void region_end(struct xnem_region *r)
 {
 	WRITE_ONCE(r->dying, true);
 	xa_erase(&regions, r->id);
+	/* Copies that use it wait for their turn, maybe long: end them now. */
+	if (refcount_read(&r->users) > 1) {
+		atomic_inc(&endings);
+		xnem_workers_kick_all();
+	}
 	xnem_region_drop(r);
+}
+
+int xnem_region_endings(void)
+{
+	return atomic_read(&endings);
 }
 
 enum xnem_status xnem_region_deregister(struct xnem_be_queue *q, u32 context, u64 id,
@@ -243,7 +260,9 @@ bool xnem_region_reap(struct xnem_worker *w)
 		list_del(&r->entry);
 		dev->nr_regions--;
 		dev->nr_pages -= r->nr_pages;
-		kvfree_rcu(r, rcu);
+		kvfree(r->refs);
+		/* A look-up may still be reading its head. */
+		kfree_rcu(r, rcu);
 		/* dev may be freed from here on. */
 		if (atomic_dec_and_test(&dev->live_regions))
 			wake_up_all(&regions_gone);

@@ -60,6 +60,7 @@ static void print(struct seq_file *m, const struct xnem_be_stats *s, u64 events_
 	LINE(grant_ops);
 	LINE(hypercalls);
 	LINE(desc_pages);
+	LINE(cpage_entries);
 	LINE(events_sent);
 	seq_printf(m, "events_received %llu\n", events_received);
 	LINE(events_spurious);

@@ -23,8 +23,17 @@ static DEFINE_MUTEX(assign_lock);
 
 void xnem_worker_kick(struct xnem_worker *w)
 {
-	atomic_set(&w->kicked, 1);
+	/* What was done before is seen by who clears it: pairs with worker_main(). */
+	atomic_set_release(&w->kicked, 1);
 	wake_up(&w->wait);
+}
+
+void xnem_workers_kick_all(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr_workers; i++)
+		xnem_worker_kick(all[i]);
 }
 
 static bool anything_new(struct xnem_worker *w)
@@ -34,8 +43,7 @@ static bool anything_new(struct xnem_worker *w)
 	if (atomic_read(&w->kicked) || !llist_empty(&w->released))
 		return true;
 	list_for_each_entry(q, &w->queues, entry)
-		if (!q->broken && !q->left_alone_until &&
-		    xnem_ring_look(&q->header->sq) != q->sq_cons)
+		if (!q->broken && xnem_ring_look(&q->header->sq) != q->sq_cons)
 			return true;
 	return false;
 }
@@ -57,7 +65,7 @@ static bool spin(struct xnem_worker *w)
  * Ask every queue for an event.  Returns true when the worker may sleep:
  * every ring was looked at once more after the asking.
  */
-static bool arm_all(struct xnem_worker *w, long *timeout)
+static bool arm_all(struct xnem_worker *w)
 {
 	struct xnem_be_queue *q;
 	bool sleep = true;
@@ -65,10 +73,6 @@ static bool arm_all(struct xnem_worker *w, long *timeout)
 	list_for_each_entry(q, &w->queues, entry) {
 		if (q->broken)
 			continue;
-		if (q->left_alone_until) {
-			*timeout = min_t(long, *timeout, msecs_to_jiffies(10) + 1);
-			continue;
-		}
 		if (!xnem_ring_arm(&q->header->sq, q->sq_cons))
 			sleep = false;
 		else
@@ -83,13 +87,13 @@ static int worker_main(void *arg)
 	struct xnem_be_queue *q;
 
 	while (!kthread_should_stop()) {
-		long timeout = MAX_SCHEDULE_TIMEOUT;
 		bool work = false;
 		bool sleep = false;
 
 		mutex_lock(&w->lock);
 		/* Full barrier: cleared before the rings are looked at. */
 		atomic_xchg(&w->kicked, 0);
+		xnem_copy_end_dying(w);
 		list_for_each_entry(q, &w->queues, entry) {
 			work |= xnem_queue_take(q);
 			xnem_queue_eoi(q);
@@ -99,12 +103,11 @@ static int worker_main(void *arg)
 		list_for_each_entry(q, &w->queues, entry)
 			xnem_queue_show(q);
 		if (!work && !spin(w))
-			sleep = arm_all(w, &timeout);
+			sleep = arm_all(w);
 		mutex_unlock(&w->lock);
 
 		if (sleep)
-			wait_event_idle_timeout(
-				w->wait, atomic_read(&w->kicked) || kthread_should_stop(), timeout);
+			wait_event_idle(w->wait, atomic_read(&w->kicked) || kthread_should_stop());
 		else
 			cond_resched();
 	}
@@ -179,12 +182,13 @@ int xnem_workers_start(void)
 
 void xnem_workers_stop(void)
 {
-	while (nr_workers) {
-		struct xnem_worker *w = all[--nr_workers];
+	unsigned int i;
 
-		kthread_stop(w->task);
-		worker_free(w);
-	}
+	/* All of them before any is freed: one kicks another. */
+	for (i = 0; i < nr_workers; i++)
+		kthread_stop(all[i]->task);
+	while (nr_workers)
+		worker_free(all[--nr_workers]);
 	kfree(all);
 	all = NULL;
 }

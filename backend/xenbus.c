@@ -18,6 +18,9 @@ static void disconnect(struct xnem_be *dev)
 {
 	unsigned int i;
 
+	/* One that connects now and then among failures is not forgiven. */
+	if (dev->connected && time_after(jiffies, dev->connected_since + 10 * HZ))
+		dev->failures = 0;
 	dev->connected = false;
 	for (i = 0; i < dev->nr_queues; i++)
 		xnem_queue_disconnect(&dev->queues[i]);
@@ -55,8 +58,7 @@ static int connect(struct xnem_be *dev)
 	s = node_or_null(xdev->otherend, "features");
 	ok = s && xnem_parse_hex64(s, &dev->features);
 	kfree(s);
-	if (!ok || dev->features) {
-		/* None is offered yet, so none can be accepted. */
+	if (!ok || (dev->features & ~XNEM_BE_FEATURES)) {
 		xenbus_dev_fatal(xdev, -EPROTO, "frontend wants features that were not offered");
 		return -EPROTO;
 	}
@@ -104,12 +106,14 @@ static void set_state(struct xnem_be *dev, enum xenbus_state state)
 		case XenbusStateInitWait:
 			if (state == XenbusStateConnected) {
 				if (connect(dev)) {
-					/* It told why and went to Closing. */
+					/* It told why and went to Closing, if it could. */
+					if (xdev->state == XenbusStateInitWait)
+						xenbus_dev_fatal(xdev, -ENOMEM, "connecting");
 					if (++dev->failures >= XNEM_BE_FAILURES)
 						dev->banned = true;
 					return;
 				}
-				dev->failures = 0;
+				dev->connected_since = jiffies;
 				xenbus_switch_state(xdev, XenbusStateConnected);
 			} else {
 				xenbus_switch_state(xdev, XenbusStateClosing);
@@ -151,7 +155,8 @@ static void frontend_changed(struct xenbus_device *xdev, enum xenbus_state front
 			set_state(dev, XenbusStateConnected);
 		break;
 	case XenbusStateClosing:
-		set_state(dev, XenbusStateClosing);
+		/* Closed says that everything is let go: it waits for that. */
+		set_state(dev, XenbusStateClosed);
 		break;
 	case XenbusStateClosed:
 		set_state(dev, XenbusStateClosed);
@@ -191,7 +196,7 @@ static int write_offers(struct xnem_be *dev)
 	err = xenbus_printf(XBT_NIL, dir, "versions", "%u %u", XNEM_PROTO_VERSION,
 			    XNEM_PROTO_VERSION);
 	if (!err)
-		err = xenbus_printf(XBT_NIL, dir, "features", "0");
+		err = xenbus_printf(XBT_NIL, dir, "features", "%llx", XNEM_BE_FEATURES);
 	if (!err)
 		err = xenbus_printf(XBT_NIL, dir, "limits",
 				    "queues=%u sq-order=%u cq-order=%u inflight=%u contexts=%u "
@@ -218,6 +223,7 @@ static int probe(struct xenbus_device *xdev, const struct xenbus_device_id *id)
 	dev->limits = xnem_be_limits;
 	mutex_init(&dev->state_lock);
 	INIT_LIST_HEAD(&dev->regions);
+	xa_init(&dev->cpages);
 	INIT_WORK(&dev->ban_work, ban);
 	dev->queues[0].dev = dev;
 
@@ -244,7 +250,19 @@ static int probe(struct xenbus_device *xdev, const struct xenbus_device_id *id)
 		goto zone;
 	}
 	xnem_stats_add(dev);
-	err = xenbus_switch_state(xdev, XenbusStateInitWait);
+	switch (xenbus_read_driver_state(xdev->otherend)) {
+	case XenbusStateInitialised:
+	case XenbusStateConnected:
+		/*
+		 * It is connected to a backend before this one: its rings are
+		 * not new.  Closed makes it begin anew.
+		 */
+		err = xenbus_switch_state(xdev, XenbusStateClosed);
+		break;
+	default:
+		err = xenbus_switch_state(xdev, XenbusStateInitWait);
+		break;
+	}
 	if (err)
 		goto stats;
 	return 0;

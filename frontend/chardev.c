@@ -35,6 +35,14 @@ void xnem_ctx_done(struct xnem_ctx *ctx, u64 user_data, u64 bytes_done, int stat
 	wake_up_all(&ctx->wait);
 }
 
+void xnem_ctx_cpage_done(struct xnem_ctx *ctx)
+{
+	lockdep_assert_held(&ctx->fe->lock);
+	ctx->cpage_done++;
+	ctx->inflight--;
+	wake_up_all(&ctx->wait);
+}
+
 static bool all_zero(const __u64 *p, unsigned int n)
 {
 	__u64 bits = 0;
@@ -110,10 +118,12 @@ static int ioc_deregister(struct xnem_ctx *ctx, void __user *uarg)
 /* From the ioctl's form to the wire's; 0 or -EINVAL. */
 static int to_wire(const struct xnem_submit_req *from, struct xnem_request *to)
 {
-	if (from->flags || !all_zero(from->reserved, ARRAY_SIZE(from->reserved)))
+	if ((from->flags & ~XNEM_SUBMIT_CPAGE) ||
+	    !all_zero(from->reserved, ARRAY_SIZE(from->reserved)))
 		return -EINVAL;
 	memset(to, 0, sizeof(*to));
 	to->user_data = cpu_to_le64(from->user_data);
+	to->flags = cpu_to_le16(from->flags & XNEM_SUBMIT_CPAGE ? XNEM_REQ_CPAGE : 0);
 	switch (from->op) {
 	case XNEM_REQ_OP_PING:
 		to->op = cpu_to_le16(XNEM_OP_PING);
@@ -140,6 +150,8 @@ static int submit_one(struct xnem_ctx *ctx, const struct xnem_submit_req *from)
 
 	if (err)
 		return err;
+	if ((from->flags & XNEM_SUBMIT_CPAGE) && !ctx->cpage)
+		return xnem_queue_state(ctx->fe) ?: -EINVAL;
 	if (ctx->inflight + unfetched(ctx) >= ctx->fe->ctx_quota)
 		return xnem_queue_state(ctx->fe) ?: -EAGAIN;
 	err = xnem_queue_post(ctx->fe, ctx, NULL, &req, false);
@@ -171,6 +183,8 @@ static int ioc_submit(struct xnem_ctx *ctx, void __user *uarg)
 			break;
 		}
 		spin_lock_irq(&fe->lock);
+		/* What has ended by now makes room. */
+		xnem_queue_poll(fe);
 		for (i = 0; i < n && !err; i++) {
 			err = submit_one(ctx, &reqs[i]);
 			if (!err)
@@ -196,19 +210,44 @@ static int ioc_submit(struct xnem_ctx *ctx, void __user *uarg)
 	return err;
 }
 
-static bool enough(struct xnem_ctx *ctx, u32 min_count)
+/* More entries on the completion page than the process has read? It may be ahead. */
+static bool cpage_news(struct xnem_ctx *ctx, const struct xnem_get_completions *arg)
 {
-	return unfetched(ctx) >= min_count || !READ_ONCE(ctx->inflight);
+	return (arg->flags & XNEM_COMPLETE_CPAGE) &&
+	       (s32)(READ_ONCE(ctx->cpage_done) - arg->cpage_seen) > 0;
 }
 
-static int wait_done(struct xnem_ctx *ctx, u32 min_count, s64 timeout_ns)
+static bool enough(struct xnem_ctx *ctx, const struct xnem_get_completions *arg)
 {
-	if (!timeout_ns)
+	return cpage_news(ctx, arg) || unfetched(ctx) >= arg->min_count ||
+	       !READ_ONCE(ctx->inflight);
+}
+
+static int wait_done(struct xnem_ctx *ctx, const struct xnem_get_completions *arg)
+{
+	struct xnem_fe *fe = ctx->fe;
+	int err = 0;
+
+	spin_lock_irq(&fe->lock);
+	xnem_queue_poll(fe);
+	spin_unlock_irq(&fe->lock);
+	if (enough(ctx, arg) || !arg->timeout_ns)
 		return 0;
-	if (timeout_ns < 0)
-		return wait_event_interruptible(ctx->wait, enough(ctx, min_count));
-	return wait_event_interruptible_hrtimeout(ctx->wait, enough(ctx, min_count),
-						  ns_to_ktime(timeout_ns));
+
+	/* Whoever sleeps wants events, also for what is on a completion page. */
+	spin_lock_irq(&fe->lock);
+	xnem_queue_want_events(fe);
+	xnem_queue_flush(fe);
+	spin_unlock_irq(&fe->lock);
+	if (arg->timeout_ns < 0)
+		err = wait_event_interruptible(ctx->wait, enough(ctx, arg));
+	else
+		err = wait_event_interruptible_hrtimeout(ctx->wait, enough(ctx, arg),
+							 ns_to_ktime(arg->timeout_ns));
+	spin_lock_irq(&fe->lock);
+	xnem_queue_unwant_events(fe);
+	spin_unlock_irq(&fe->lock);
+	return err;
 }
 
 /* Take out up to @max completions; the number, or -EFAULT with none lost. */
@@ -249,23 +288,23 @@ static int ioc_complete(struct xnem_ctx *ctx, void __user *uarg)
 
 	if (copy_from_user(&arg, uarg, sizeof(arg)))
 		return -EFAULT;
-	if (arg.reserved[0] || arg.reserved[1] || arg.reserved[2] || !arg.max_count ||
+	if (arg.reserved || (arg.flags & ~XNEM_COMPLETE_CPAGE) || !arg.max_count ||
 	    arg.min_count > arg.max_count)
 		return -EINVAL;
 	do {
-		waited = wait_done(ctx, arg.min_count, arg.timeout_ns);
+		waited = wait_done(ctx, &arg);
 		got = fetch(ctx, arg.completions, arg.max_count);
 		if (got < 0)
 			return got;
-		if (got || !arg.min_count)
+		if (got || !arg.min_count || cpage_news(ctx, &arg))
 			break;
 		/* A wait with a limit is not begun anew with all of it. */
 		if (waited == -ERESTARTSYS)
 			return arg.timeout_ns < 0 ? waited : -EINTR;
+		if (!READ_ONCE(ctx->inflight) && !unfetched(ctx))
+			return -ENOENT;
 		if (waited == -ETIME || !arg.timeout_ns)
 			return -ETIME;
-		if (!READ_ONCE(ctx->inflight))
-			return -ENOENT;
 		/* Another thread was quicker, or submitted since we looked. */
 	} while (true);
 	arg.count = got;
@@ -312,6 +351,27 @@ static __poll_t xnem_poll(struct file *file, poll_table *wait)
 	if (READ_ONCE(ctx->fe->removed))
 		mask |= EPOLLERR | EPOLLHUP;
 	return mask;
+}
+
+static int xnem_mmap(struct file *file, struct vm_area_struct *vma)
+{
+	struct xnem_ctx *ctx = file->private_data;
+	struct page *page;
+	int err;
+
+	if (current->mm != ctx->mm)
+		return -EPERM;
+	if (vma->vm_pgoff || vma->vm_end - vma->vm_start != PAGE_SIZE ||
+	    !(vma->vm_flags & VM_SHARED) || (vma->vm_flags & VM_EXEC))
+		return -EINVAL;
+	page = xnem_cpage_make(ctx);
+	if (IS_ERR(page))
+		return PTR_ERR(page);
+	/* The backend writes it as long as the context lives: not for a child. */
+	xnem_vm_flags_set(vma, VM_DONTCOPY | VM_DONTEXPAND);
+	err = vm_insert_page(vma, vma->vm_start, page);
+	put_page(page); /* the mapping has its own */
+	return err;
 }
 
 static int xnem_open(struct inode *inode, struct file *file)
@@ -376,7 +436,7 @@ static const struct file_operations xnem_fops = {
 	.unlocked_ioctl = xnem_ioctl,
 	.compat_ioctl = compat_ptr_ioctl,
 	.poll = xnem_poll,
-	.llseek = no_llseek,
+	.mmap = xnem_mmap,
 };
 
 int xnem_chardev_add(struct xnem_fe *fe)

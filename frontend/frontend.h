@@ -36,8 +36,18 @@
 #include "xnem_compat.h"
 #include "xnem_ring.h"
 
-/** Requests kept for what must not fail: ends of regions and contexts. */
+/**
+ * Requests kept for what must not fail, ends of regions and contexts: at most
+ * so many, and at most a quarter.
+ */
 #define XNEM_FE_CONTROL_RESERVE 16
+/** How long a backend may take to let go before it counts as stuck. */
+#define XNEM_FE_STUCK (5 * HZ)
+/**
+ * How long references live on after a backend that did not say that it had
+ * let go: a copy under way takes them one by one.
+ */
+#define XNEM_FE_LINGER HZ
 /** Completions a context keeps for its process: a power of two. */
 #define XNEM_FE_DONE 256
 /** How often what is in quarantine is tried again. */
@@ -95,6 +105,8 @@ struct xnem_rq {
 	u16 op;
 	/** It reads the descriptor pages until it is answered. */
 	bool uses_desc;
+	/** Its completion is on the context's completion page. */
+	bool cpage;
 	struct xnem_ctx *ctx;
 	struct xnem_region *region;
 	u64 user_data;
@@ -117,6 +129,16 @@ struct xnem_fe_queue {
 	/** sq_prod that the backend has been shown. */
 	u32 sq_shown;
 	u32 cq_cons;
+	/**
+	 * Who wants an event with the next completion: requests whose
+	 * completion is not on a completion page, and processes that sleep.
+	 * Without any, completions are taken when something is submitted.
+	 */
+	u32 want_events;
+	/** want_events was 0, and the ring was not armed since. */
+	bool arm;
+	/** Something was taken since the last EOI. */
+	bool took;
 	int irq;
 	struct xnem_rq *rqs;
 	u32 nr_rqs;
@@ -141,10 +163,18 @@ struct xnem_fe {
 	/** Connecting and disconnecting. */
 	struct mutex state_lock;
 	struct work_struct break_work;
+	/** The backend was asked to let go and does not answer. */
+	struct delayed_work stuck_work;
 
 	spinlock_t lock;
 	enum xnem_fe_phase phase;
 	bool removed;
+	/** Ends are asked for, nothing new is begun. */
+	bool closing;
+	/** What cannot be revoked any more is left to the kernel. */
+	bool defer;
+	/** No reference is revoked before this jiffy; 0: no need to wait. */
+	unsigned long revoke_after;
 	/** The backend broke the protocol: not used again before re-attach. */
 	bool broken;
 	unsigned int failures;
@@ -181,6 +211,8 @@ struct xnem_fe {
 };
 
 enum xnem_region_state {
+	/** Being pinned and granted; a disconnect leaves it to who does that. */
+	XNEM_REGION_NEW,
 	/** Posted, not answered. */
 	XNEM_REGION_REGISTERING,
 	XNEM_REGION_LIVE,
@@ -200,6 +232,8 @@ struct xnem_region {
 	struct list_head entry; /* ctx->regions */
 	struct list_head list; /* fe->pending, ended or quarantine */
 	enum xnem_region_state state;
+	/** A request that names it is in flight: it ends by that one's end. */
+	bool posted;
 	/** The registering process did not wait for the answer. */
 	bool abandoned;
 	u32 life;
@@ -208,6 +242,8 @@ struct xnem_region {
 	int error;
 	u64 backend_id;
 	u64 key;
+	/** A completion page: its one page is the frontend's, not a process's. */
+	bool cpage;
 	u32 access;
 	/** First Xen page within the first page of this kernel; 0 with 4 KiB. */
 	u32 first;
@@ -248,6 +284,11 @@ struct xnem_ctx {
 	u32 done_prod;
 	u32 done_cons;
 	struct xnem_complete *done;
+	/** Completion page, or NULL; one in a context's life (fe->lock). */
+	struct xnem_region *cpage;
+	bool had_cpage;
+	/** Entries on it that the completion ring has confirmed. */
+	u32 cpage_done;
 	struct list_head regions;
 	/** Regions by handle, under handle_lock. */
 	struct idr handles;
@@ -265,6 +306,8 @@ int xnem_fe_xenbus_init(void);
 void xnem_fe_xenbus_exit(void);
 void xnem_fe_get(struct xnem_fe *fe);
 void xnem_fe_put(struct xnem_fe *fe);
+/** Xen pages of regions of all devices together, at most. */
+u32 xnem_page_budget(void);
 
 /* queue.c */
 int xnem_queue_setup(struct xnem_fe *fe);
@@ -281,11 +324,17 @@ int xnem_queue_post(struct xnem_fe *fe, struct xnem_ctx *ctx, struct xnem_region
 void xnem_queue_flush(struct xnem_fe *fe);
 /** 0, or why no request can be made now (fe->lock not needed). */
 int xnem_queue_state(const struct xnem_fe *fe);
-int xnem_status_to_errno(u32 status);
+/** Take what is answered when no event tells (fe->lock held). */
+void xnem_queue_poll(struct xnem_fe *fe);
+/** Events are wanted from now on; takes effect with xnem_queue_flush(). */
+void xnem_queue_want_events(struct xnem_fe *fe);
+void xnem_queue_unwant_events(struct xnem_fe *fe);
 
 /* region.c */
 int xnem_region_register(struct xnem_ctx *ctx, struct xnem_register *arg);
 int xnem_region_deregister(struct xnem_ctx *ctx, u32 handle);
+/** Make the context's completion page; the page, or an ERR_PTR. May sleep. */
+struct page *xnem_cpage_make(struct xnem_ctx *ctx);
 /** The answer to a register request (fe->lock held). */
 void xnem_region_registered(struct xnem_region *region, int error, u64 id, u64 key);
 /** The backend has let go of it (fe->lock held). */
@@ -298,8 +347,6 @@ void xnem_ctx_close(struct xnem_ctx *ctx);
 void xnem_regions_orphan(struct xnem_fe *fe);
 void xnem_reap_now(struct xnem_fe *fe);
 void xnem_reap(struct work_struct *work);
-/** Last resort at removal: leave to the kernel what is still in use. */
-void xnem_quarantine_defer(struct xnem_fe *fe);
 void xnem_ctx_get(struct xnem_ctx *ctx);
 void xnem_ctx_put(struct xnem_ctx *ctx);
 
@@ -316,6 +363,8 @@ int xnem_chardev_add(struct xnem_fe *fe);
 void xnem_chardev_remove(struct xnem_fe *fe);
 /** A request of a context is answered (fe->lock held). */
 void xnem_ctx_done(struct xnem_ctx *ctx, u64 user_data, u64 bytes_done, int status);
+/** Likewise, and its entry is on the completion page. */
+void xnem_ctx_cpage_done(struct xnem_ctx *ctx);
 
 /* stats.c */
 void xnem_stats_init(void);

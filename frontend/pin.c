@@ -139,7 +139,11 @@ void xnem_unpin(struct xnem_region *region)
 {
 	struct xnem_ctx *ctx = region->ctx;
 
-	if (region->nr_pages) {
+	if (region->cpage) {
+		/* The process may still have it mapped; it goes with that. */
+		if (region->nr_pages)
+			put_page(region->pages[0]);
+	} else if (region->nr_pages) {
 		unpin_user_pages_dirty_lock(region->pages, region->nr_pages,
 					    region->access & XNEM_ACCESS_WRITE);
 		xnem_stat_add(ctx->fe, unpinned, region->nr_pages);

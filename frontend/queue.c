@@ -8,46 +8,20 @@
 #include <linux/interrupt.h>
 
 #include "frontend.h"
+#include "xnem_status.h"
 
-int xnem_status_to_errno(u32 status)
-{
-	switch (status) {
-	case XNEM_ST_OK:
-		return 0;
-	case XNEM_ST_INVALID:
-		return -EINVAL;
-	case XNEM_ST_UNSUPPORTED:
-		return -EOPNOTSUPP;
-	case XNEM_ST_COOKIE:
-		return -ENOENT;
-	case XNEM_ST_ACCESS:
-		return -EACCES;
-	case XNEM_ST_TAG:
-		return -EPERM;
-	case XNEM_ST_RANGE:
-		return -ERANGE;
-	case XNEM_ST_LIMIT:
-		return -EMFILE;
-	case XNEM_ST_NOMEM:
-		return -ENOMEM;
-	case XNEM_ST_FAULT:
-		return -EFAULT;
-	case XNEM_ST_PEER_GONE:
-		return -EHOSTDOWN;
-	case XNEM_ST_CANCELLED:
-		return -ECANCELED;
-	case XNEM_ST_AGAIN:
-		return -EAGAIN;
-	default:
-		return -EPROTO;
-	}
-}
+static void queue_break(struct xnem_fe *fe, const char *why);
 
 int xnem_queue_state(const struct xnem_fe *fe)
 {
 	if (READ_ONCE(fe->removed))
 		return -ENODEV;
-	return READ_ONCE(fe->phase) == XNEM_FE_UP ? 0 : -ENOTCONN;
+	return READ_ONCE(fe->phase) == XNEM_FE_UP && !READ_ONCE(fe->closing) ? 0 : -ENOTCONN;
+}
+
+static bool is_end(u16 op)
+{
+	return op == XNEM_OP_DEREGISTER || op == XNEM_OP_CLOSE_CONTEXT;
 }
 
 int xnem_queue_post(struct xnem_fe *fe, struct xnem_ctx *ctx, struct xnem_region *region,
@@ -59,11 +33,21 @@ int xnem_queue_post(struct xnem_fe *fe, struct xnem_ctx *ctx, struct xnem_region
 	u32 id;
 
 	lockdep_assert_held(&fe->lock);
-	err = xnem_queue_state(fe);
-	if (err)
-		return err;
-	if (q->nr_free <= (control ? 0 : XNEM_FE_CONTROL_RESERVE))
+	/*
+	 * Ends are told to the backend for as long as the rings are up: what it
+	 * has not let go of must not be revoked behind its back.
+	 */
+	if (!is_end(le16_to_cpu(req->op)) || fe->phase != XNEM_FE_UP) {
+		err = xnem_queue_state(fe);
+		if (err)
+			return err;
+	}
+	if (q->nr_free <= (control ? 0 : min(XNEM_FE_CONTROL_RESERVE, (int)q->nr_rqs / 4)))
 		return -EAGAIN;
+	if (xnem_ring_used(q->sq_prod, xnem_load32(&q->header->sq.cons)) > q->sq_size) {
+		queue_break(fe, "submission index beyond the ring");
+		return -EAGAIN; /* the disconnect ends it */
+	}
 	/* There are no more requests than slots, so this is a slow backend. */
 	if (!xnem_ring_space(&q->header->sq, q->sq_prod, q->sq_size))
 		return -EAGAIN;
@@ -73,8 +57,11 @@ int xnem_queue_post(struct xnem_fe *fe, struct xnem_ctx *ctx, struct xnem_region
 	rq->busy = true;
 	rq->op = le16_to_cpu(req->op);
 	rq->uses_desc = false;
+	rq->cpage = req->flags & cpu_to_le16(XNEM_REQ_CPAGE);
 	rq->ctx = ctx;
 	rq->region = region;
+	if (region)
+		region->posted = true;
 	rq->user_data = le64_to_cpu(req->user_data);
 	rq->length = rq->op == XNEM_OP_COPY ? le64_to_cpu(req->u.copy.length) : 0;
 	if (rq->op == XNEM_OP_REGISTER)
@@ -85,19 +72,22 @@ int xnem_queue_post(struct xnem_fe *fe, struct xnem_ctx *ctx, struct xnem_region
 	req->tag = cpu_to_le64(ctx->tag);
 	q->sq[q->sq_prod & (q->sq_size - 1)] = *req;
 	q->sq_prod++;
+	if (!rq->cpage)
+		xnem_queue_want_events(fe);
 	ctx->life = fe->life;
 	xnem_ctx_get(ctx);
 	xnem_stat_inc(fe, requests);
 	return 0;
 }
 
-void xnem_queue_flush(struct xnem_fe *fe)
+static void drain(struct xnem_fe *fe);
+
+static void show(struct xnem_fe *fe)
 {
 	struct xnem_fe_queue *q = &fe->q;
 	u32 from = q->sq_shown;
 
-	lockdep_assert_held(&fe->lock);
-	if (fe->phase != XNEM_FE_UP || from == q->sq_prod)
+	if (from == q->sq_prod)
 		return;
 	q->sq_shown = q->sq_prod;
 	if (xnem_ring_publish(&q->header->sq, from, q->sq_prod)) {
@@ -106,17 +96,59 @@ void xnem_queue_flush(struct xnem_fe *fe)
 	}
 }
 
-/* What a request's end means, by its operation. */
+void xnem_queue_flush(struct xnem_fe *fe)
+{
+	lockdep_assert_held(&fe->lock);
+	while (fe->phase == XNEM_FE_UP && (fe->q.sq_shown != fe->q.sq_prod || fe->q.arm)) {
+		show(fe);
+		/* Somebody began to want events: what is there already makes none. */
+		if (fe->q.arm)
+			drain(fe);
+	}
+}
+
+void xnem_queue_want_events(struct xnem_fe *fe)
+{
+	lockdep_assert_held(&fe->lock);
+	if (!fe->q.want_events++)
+		fe->q.arm = true;
+}
+
+void xnem_queue_unwant_events(struct xnem_fe *fe)
+{
+	lockdep_assert_held(&fe->lock);
+	fe->q.want_events--;
+}
+
+void xnem_queue_poll(struct xnem_fe *fe)
+{
+	lockdep_assert_held(&fe->lock);
+	/* With events wanted the handler does it. */
+	if (fe->phase == XNEM_FE_UP && !fe->q.want_events)
+		drain(fe);
+}
+
+/* What a request's end means, by its operation.  @lost: without an answer. */
 static void finish(struct xnem_fe *fe, struct xnem_rq *rq, int error, u64 bytes_done, u64 data0,
-		   u64 data1)
+		   u64 data1, bool lost)
 {
 	struct xnem_ctx *ctx = rq->ctx;
 
+	if (!rq->cpage)
+		xnem_queue_unwant_events(fe);
+	if (rq->region)
+		rq->region->posted = false;
 	switch (rq->op) {
 	case XNEM_OP_PING:
 	case XNEM_OP_COPY:
 		xnem_stat_add(fe, bytes, bytes_done);
-		xnem_ctx_done(ctx, rq->user_data, bytes_done, error);
+		if (rq->cpage && !lost)
+			xnem_ctx_cpage_done(ctx);
+		else
+			xnem_ctx_done(ctx, rq->user_data, bytes_done, error);
+		break;
+	case XNEM_OP_OPEN_CONTEXT:
+		xnem_region_registered(rq->region, error, 0, 0);
 		break;
 	case XNEM_OP_REGISTER:
 		if (rq->uses_desc) {
@@ -174,30 +206,29 @@ static void take(struct xnem_fe *fe, const struct xnem_completion *c)
 	xnem_stat_inc(fe, completions);
 	if (status != XNEM_ST_OK)
 		xnem_stat_inc(fe, error_status);
-	finish(fe, rq, xnem_status_to_errno(status), le64_to_cpu(c->bytes_done),
-	       le64_to_cpu(c->data[0]), le64_to_cpu(c->data[1]));
+	finish(fe, rq, xnem_status_errno(status), le64_to_cpu(c->bytes_done),
+	       le64_to_cpu(c->data[0]), le64_to_cpu(c->data[1]), false);
 	q->free_ids[q->nr_free++] = id;
 }
 
-static irqreturn_t queue_event(int irq, void *arg)
+/*
+ * Take what the backend has answered, and ask for an event with the next
+ * answer if anybody wants one.  Bounded: each round takes a request in flight,
+ * or breaks the queue, and what is posted meanwhile (ends of regions nobody
+ * waits for) is not shown to the backend before the end.
+ */
+static void drain(struct xnem_fe *fe)
 {
-	struct xnem_fe *fe = arg;
 	struct xnem_fe_queue *q = &fe->q;
 	struct xnem_completion c;
 	bool took = false;
 	u32 prod;
 
-	spin_lock(&fe->lock);
-	xnem_stat_inc(fe, events_received);
-	/*
-	 * Bounded: each round takes a request in flight, or breaks the queue,
-	 * and what is posted meanwhile (ends of regions nobody waits for) is
-	 * not shown to the backend before the end.
-	 */
+	q->arm = false;
 	while (!fe->broken) {
 		prod = xnem_ring_look(&q->header->cq);
 		if (prod == q->cq_cons) {
-			if (xnem_ring_arm(&q->header->cq, q->cq_cons))
+			if (!q->want_events || xnem_ring_arm(&q->header->cq, q->cq_cons))
 				break;
 			continue;
 		}
@@ -215,12 +246,27 @@ static irqreturn_t queue_event(int irq, void *arg)
 		took = true;
 		xnem_ring_release(&q->header->cq, q->cq_cons);
 	}
+	if (took) {
+		q->took = true;
+		if (!list_empty(&fe->pending) || !list_empty(&fe->pending_ctx))
+			xnem_reap_now(fe);
+	}
+}
+
+static irqreturn_t queue_event(int irq, void *arg)
+{
+	struct xnem_fe *fe = arg;
+	bool took;
+
+	spin_lock(&fe->lock);
+	xnem_stat_inc(fe, events_received);
+	drain(fe);
 	xnem_queue_flush(fe);
-	if (took && (!list_empty(&fe->pending) || !list_empty(&fe->pending_ctx)))
-		xnem_reap_now(fe);
+	/* By whomever since the last EOI: a process that polls takes as well. */
+	took = fe->q.took;
+	fe->q.took = false;
 	spin_unlock(&fe->lock);
 
-	/* Nobody but this handler consumes from the ring. */
 	if (!took)
 		xnem_stat_inc(fe, events_spurious);
 	xen_irq_lateeoi(irq, took ? 0 : XEN_EOI_FLAG_SPURIOUS);
@@ -298,11 +344,14 @@ int xnem_queue_setup(struct xnem_fe *fe)
 	for (i = 0; i < q->nr_rqs; i++)
 		q->free_ids[i] = q->nr_rqs - 1 - i;
 	q->nr_free = q->nr_rqs;
-	fe->ctx_quota = clamp_t(u32, q->nr_rqs / 4, 1, XNEM_FE_DONE);
+	fe->ctx_quota = clamp_t(u32, q->nr_rqs / 4, 1, XNEM_CPAGE_ENTRIES);
 	q->sq_prod = 0;
 	q->sq_shown = 0;
 	q->cq_cons = 0;
 	q->desc_busy = false;
+	q->took = false;
+	q->arm = false;
+	BUILD_BUG_ON(XNEM_CPAGE_ENTRIES > XNEM_FE_DONE);
 	xnem_store32(&q->header->sq.event, 1);
 	xnem_store32(&q->header->cq.event, 1);
 
@@ -341,7 +390,7 @@ void xnem_queue_teardown(struct xnem_fe *fe)
 		if (!q->rqs[i].busy)
 			continue;
 		xnem_stat_inc(fe, error_disconnect);
-		finish(fe, &q->rqs[i], -ENOTCONN, 0, 0, 0);
+		finish(fe, &q->rqs[i], -ENOTCONN, 0, 0, 0, true);
 	}
 	xnem_regions_orphan(fe);
 	spin_unlock_irq(&fe->lock);

@@ -2,13 +2,15 @@
 /*
  * The life of a region, the end of a context, and quarantine.
  *
- *   REGISTERING --answered--> LIVE --deregister, close--> ENDING
- *        |                     |                            |
- *        | refused             | backend gone               | answered
- *        v                     v                            v
- *      ENDED <------------------------------------------- ENDED
- *        |  revoked, unpinned                some references in use
- *        +---------------> DEAD <----------- QUARANTINED <--+
+ *   NEW --posted--> REGISTERING --answered--> LIVE --deregister--> ENDING
+ *    | failed           | refused              | close, backend      | answered,
+ *    |                  | or backend gone      | gone                | or gone
+ *    +------------------+----------+-----------+---------------------+
+ *                                  v
+ *                                ENDED --all revoked--> DEAD
+ *                                  |                      ^
+ *                                  +--> QUARANTINED ------+
+ *                      some in use
  *
  * A reference goes back to the table, and its page to its owner, only when the
  * backend has answered (or is gone) and the revoke succeeded.
@@ -18,6 +20,9 @@
 #include <linux/sched/signal.h>
 
 #include "frontend.h"
+
+/* Xen pages of the regions of all devices. */
+static atomic_t used_pages;
 
 static void region_free(struct kref *ref)
 {
@@ -80,7 +85,8 @@ void xnem_region_ended(struct xnem_region *region)
 	struct xnem_fe *fe = region->ctx->fe;
 
 	lockdep_assert_held(&fe->lock);
-	if (region->state >= XNEM_REGION_ENDED)
+	/* The answer to what is in flight ends it, or the disconnect does. */
+	if (region->posted || region->state >= XNEM_REGION_ENDED)
 		return;
 	region->state = XNEM_REGION_ENDED;
 	list_del_init(&region->list); /* fe->pending */
@@ -88,8 +94,11 @@ void xnem_region_ended(struct xnem_region *region)
 	xnem_reap_now(fe);
 }
 
-/* Ask the backend to let go; without one that is done already. */
-static void region_end(struct xnem_region *region)
+/*
+ * Ask the backend to let go; without one that is done already.  False when no
+ * request was free: tried again later.
+ */
+static bool region_end(struct xnem_region *region)
 {
 	struct xnem_request req = {
 		.op = cpu_to_le16(XNEM_OP_DEREGISTER),
@@ -100,23 +109,29 @@ static void region_end(struct xnem_region *region)
 
 	region->state = XNEM_REGION_ENDING;
 	err = xnem_queue_post(fe, region->ctx, region, &req, true);
-	if (err == -EAGAIN)
+	if (err == -EAGAIN) {
 		list_add_tail(&region->list, &fe->pending);
-	else if (err)
+		return false;
+	}
+	if (err)
 		xnem_region_ended(region);
 	else
 		xnem_stat_inc(fe, deregistered);
+	return true;
 }
 
-/* Everything of a closing context that could be answered has been. */
-static void ctx_end(struct xnem_ctx *ctx)
+/*
+ * End a closing context, when nothing of it is being registered any more.
+ * False when no request was free: tried again later.
+ */
+static bool ctx_end(struct xnem_ctx *ctx)
 {
 	struct xnem_request req = { .op = cpu_to_le16(XNEM_OP_CLOSE_CONTEXT) };
 	struct xnem_fe *fe = ctx->fe;
 	int err = -ENOTCONN;
 
 	if (ctx->registering || ctx->close_posted)
-		return;
+		return true;
 	/* Nothing of it is known to this backend: nothing to end there. */
 	if (ctx->life == fe->life)
 		err = xnem_queue_post(fe, ctx, NULL, &req, true);
@@ -125,11 +140,12 @@ static void ctx_end(struct xnem_ctx *ctx)
 			xnem_ctx_get(ctx);
 			list_add_tail(&ctx->pending, &fe->pending_ctx);
 		}
-		return;
+		return false;
 	}
 	ctx->close_posted = true;
 	if (err)
 		xnem_ctx_ended(ctx);
+	return true;
 }
 
 void xnem_ctx_ended(struct xnem_ctx *ctx)
@@ -137,7 +153,8 @@ void xnem_ctx_ended(struct xnem_ctx *ctx)
 	struct xnem_region *region;
 
 	list_for_each_entry(region, &ctx->regions, entry)
-		xnem_region_ended(region);
+		if (region->state != XNEM_REGION_NEW)
+			xnem_region_ended(region);
 }
 
 void xnem_ctx_close(struct xnem_ctx *ctx)
@@ -171,8 +188,10 @@ void xnem_region_registered(struct xnem_region *region, int error, u64 id, u64 k
 		region->backend_id = id;
 		region->key = key;
 		region->state = XNEM_REGION_LIVE;
-		xnem_stat_inc(ctx->fe, registered);
-		if (region->abandoned && !ctx->closing)
+		if (!region->cpage)
+			xnem_stat_inc(ctx->fe, registered);
+		/* A completion page ends with its context only. */
+		if (region->abandoned && !ctx->closing && !region->cpage)
 			region_end(region);
 	}
 	wake_up_all(&ctx->wait);
@@ -201,30 +220,56 @@ static void retry_pending(struct xnem_fe *fe)
 {
 	struct xnem_region *region;
 	struct xnem_ctx *ctx;
+	bool more = true;
 
 	spin_lock_irq(&fe->lock);
-	while ((region = list_first_entry_or_null(&fe->pending, struct xnem_region, list)) &&
-	       fe->q.nr_free) {
+	while (more &&
+	       (region = list_first_entry_or_null(&fe->pending, struct xnem_region, list))) {
 		list_del_init(&region->list);
-		region_end(region);
+		more = region_end(region);
 	}
-	while ((ctx = list_first_entry_or_null(&fe->pending_ctx, struct xnem_ctx, pending)) &&
-	       fe->q.nr_free) {
+	while (more &&
+	       (ctx = list_first_entry_or_null(&fe->pending_ctx, struct xnem_ctx, pending))) {
 		list_del_init(&ctx->pending);
-		ctx_end(ctx);
+		more = ctx_end(ctx);
 		xnem_ctx_put(ctx);
 	}
 	xnem_queue_flush(fe);
 	spin_unlock_irq(&fe->lock);
 }
 
+/* The device goes: what is still in use keeps its page, not the pin. */
+static void defer_rest(struct xnem_region *region)
+{
+	u32 first = region->first, i;
+
+	for (i = 0; i < region->nr_granted; i++) {
+		if (!region->refs[i])
+			continue;
+		xnem_defer_revoke(region->refs[i],
+				  region->pages[(first + i) / (PAGE_SIZE / XNEM_PAGE_SIZE)]);
+		region->refs[i] = 0;
+		xnem_stat_inc(region->ctx->fe, deferred);
+	}
+}
+
 /* Revoke; then the region is dead, or in quarantine. */
 static void region_reap(struct xnem_region *region)
 {
-	u32 left = xnem_revoke(region);
 	struct xnem_ctx *ctx = region->ctx;
 	struct xnem_fe *fe = ctx->fe;
+	u32 left;
 
+	if (fe->revoke_after && time_before(jiffies, fe->revoke_after)) {
+		/* Not yet: the backend never said that it had let go. */
+		left = region->nr_granted;
+	} else {
+		left = xnem_revoke(region);
+		if (left && READ_ONCE(fe->defer)) {
+			defer_rest(region);
+			left = 0;
+		}
+	}
 	if (!left)
 		xnem_unpin(region);
 	spin_lock_irq(&fe->lock);
@@ -236,12 +281,15 @@ static void region_reap(struct xnem_region *region)
 	} else {
 		region->state = XNEM_REGION_DEAD;
 		list_del(&region->entry);
+		if (ctx->cpage == region)
+			ctx->cpage = NULL;
 		fe->used_pages -= region->nr_refs;
 		fe->nr_regions--;
 	}
 	wake_up_all(&ctx->wait);
 	spin_unlock_irq(&fe->lock);
 	if (!left) {
+		atomic_sub(region->nr_refs, &used_pages);
 		region_put(region);
 		xnem_ctx_put(ctx);
 	}
@@ -282,25 +330,6 @@ void xnem_reap(struct work_struct *work)
 	xnem_fe_put(fe);
 }
 
-void xnem_quarantine_defer(struct xnem_fe *fe)
-{
-	struct xnem_region *region;
-	u32 i;
-
-	/* The reaping has been stopped for good: nothing else uses the list. */
-	list_for_each_entry(region, &fe->quarantine, list) {
-		for (i = 0; i < region->nr_granted; i++) {
-			if (!region->refs[i])
-				continue;
-			/* Keeps the page, not the pin, until the backend lets go. */
-			xnem_defer_revoke(region->refs[i]);
-			region->refs[i] = 0;
-			xnem_stat_inc(fe, deferred);
-		}
-	}
-	reap_regions(fe);
-}
-
 /*
  * Write the references of a large region to the descriptor pages; the caller
  * has taken them.
@@ -336,11 +365,60 @@ static bool take_desc(struct xnem_fe *fe, u32 life, int *err)
 	return done;
 }
 
-/* Post the registration and wait for its answer. */
-static int register_at_backend(struct xnem_region *region, u32 flags)
+/*
+ * Post what makes @region known to the backend, and wait for the answer.
+ * With @indirect the caller has taken the descriptor pages; they are given
+ * back by the answer, or here when nothing was posted.
+ */
+static int post_and_wait(struct xnem_region *region, struct xnem_request *req, bool indirect)
 {
 	struct xnem_ctx *ctx = region->ctx;
 	struct xnem_fe *fe = ctx->fe;
+	int err;
+
+	do {
+		spin_lock_irq(&fe->lock);
+		err = fe->life == region->life ? xnem_queue_state(fe) : -ENOTCONN;
+		if (!err && indirect)
+			describe(fe, region, req->u.reg.ref);
+		if (!err)
+			err = xnem_queue_post(fe, ctx, region, req, true);
+		if (!err) {
+			region->state = XNEM_REGION_REGISTERING;
+			ctx->registering++;
+			xnem_queue_flush(fe);
+		}
+		spin_unlock_irq(&fe->lock);
+		/* Nothing free: others' requests are being answered. */
+		if (err == -EAGAIN && schedule_timeout_interruptible(1))
+			err = -EINTR;
+	} while (err == -EAGAIN);
+	if (err) {
+		spin_lock_irq(&fe->lock);
+		if (indirect && fe->life == region->life) {
+			fe->q.desc_busy = false;
+			wake_up(&fe->desc_wait);
+		}
+		spin_unlock_irq(&fe->lock);
+		return err;
+	}
+
+	err = wait_event_freezable(ctx->wait, READ_ONCE(region->state) != XNEM_REGION_REGISTERING);
+	spin_lock_irq(&fe->lock);
+	if (region->state == XNEM_REGION_REGISTERING) {
+		/* A signal: it ends as soon as it is answered. */
+		region->abandoned = true;
+		err = -EINTR;
+	} else {
+		err = region->state == XNEM_REGION_LIVE ? 0 : region->error ?: -ENOTCONN;
+	}
+	spin_unlock_irq(&fe->lock);
+	return err;
+}
+
+static int register_at_backend(struct xnem_region *region, u32 flags)
+{
+	struct xnem_fe *fe = region->ctx->fe;
 	bool indirect = region->nr_refs > XNEM_INLINE_REFS;
 	struct xnem_request req = {
 		.op = cpu_to_le16(XNEM_OP_REGISTER),
@@ -361,51 +439,127 @@ static int register_at_backend(struct xnem_region *region, u32 flags)
 			return -EINTR;
 		if (err)
 			return err;
-	}
-
-	do {
-		spin_lock_irq(&fe->lock);
-		err = fe->life == region->life ? xnem_queue_state(fe) : -ENOTCONN;
-		if (!err) {
-			if (indirect)
-				describe(fe, region, req.u.reg.ref);
-			else
-				for (i = 0; i < region->nr_refs; i++)
-					req.u.reg.ref[i] = cpu_to_le32(region->refs[i]);
-			err = xnem_queue_post(fe, ctx, region, &req, true);
-		}
-		if (!err) {
-			region->state = XNEM_REGION_REGISTERING;
-			ctx->registering++;
-			xnem_queue_flush(fe);
-		}
-		spin_unlock_irq(&fe->lock);
-		/* Nothing free: others' requests are being answered. */
-		if (err == -EAGAIN && schedule_timeout_interruptible(1))
-			err = -EINTR;
-	} while (err == -EAGAIN);
-	if (err) {
-		if (indirect) {
-			spin_lock_irq(&fe->lock);
-			if (fe->life == region->life)
-				fe->q.desc_busy = false;
-			spin_unlock_irq(&fe->lock);
-			wake_up(&fe->desc_wait);
-		}
-		return err;
-	}
-
-	err = wait_event_freezable(ctx->wait, READ_ONCE(region->state) != XNEM_REGION_REGISTERING);
-	spin_lock_irq(&fe->lock);
-	if (region->state == XNEM_REGION_REGISTERING) {
-		/* A signal: it ends as soon as it is answered. */
-		region->abandoned = true;
-		err = -EINTR;
 	} else {
-		err = region->state == XNEM_REGION_LIVE ? 0 : region->error ?: -ENOTCONN;
+		for (i = 0; i < region->nr_refs; i++)
+			req.u.reg.ref[i] = cpu_to_le32(region->refs[i]);
+	}
+	return post_and_wait(region, &req, indirect);
+}
+
+/*
+ * A region of @pages Xen pages within the device's budget.  Counted from here
+ * on: it ends by being reaped, whatever it came to.
+ */
+static struct xnem_region *region_new(struct xnem_ctx *ctx, u32 pages)
+{
+	struct xnem_region *region = kzalloc(sizeof(*region), GFP_KERNEL);
+	struct xnem_fe *fe = ctx->fe;
+	bool fits, fits_all;
+
+	if (!region)
+		return ERR_PTR(-ENOMEM);
+	kref_init(&region->ref);
+	INIT_LIST_HEAD(&region->list);
+	region->ctx = ctx;
+	region->state = XNEM_REGION_NEW;
+	region->nr_refs = pages;
+
+	/* Of this device, and of all: one table serves them, disks and network. */
+	fits_all = atomic_add_return(pages, &used_pages) <= xnem_page_budget();
+	spin_lock_irq(&fe->lock);
+	fits = fits_all && fe->used_pages + pages <= fe->max_pages;
+	if (fits) {
+		region->life = fe->life;
+		fe->used_pages += pages;
+		fe->nr_regions++;
+		list_add(&region->entry, &ctx->regions);
 	}
 	spin_unlock_irq(&fe->lock);
-	return err;
+	if (!fits) {
+		atomic_sub(pages, &used_pages);
+		xnem_stat_inc(fe, error_grants);
+		kfree(region);
+		return ERR_PTR(-ENOSPC);
+	}
+	xnem_ctx_get(ctx);
+	kref_get(&region->ref); /* the caller's, beside the context's */
+	return region;
+}
+
+/* It did not come about, after @err: end it, and wait until it has. */
+static void region_fail(struct xnem_region *region, int err)
+{
+	struct xnem_ctx *ctx = region->ctx;
+	struct xnem_fe *fe = ctx->fe;
+
+	spin_lock_irq(&fe->lock);
+	if (region->state == XNEM_REGION_LIVE)
+		region_end(region);
+	else if (region->state == XNEM_REGION_NEW)
+		xnem_region_ended(region);
+	xnem_queue_flush(fe);
+	spin_unlock_irq(&fe->lock);
+	/* So that the caller sees its memory free. */
+	if (err != -EINTR)
+		wait_event_freezable(ctx->wait,
+				     READ_ONCE(region->state) >= XNEM_REGION_QUARANTINED);
+	region_put(region);
+}
+
+struct page *xnem_cpage_make(struct xnem_ctx *ctx)
+{
+	struct xnem_request req = { .op = cpu_to_le16(XNEM_OP_OPEN_CONTEXT) };
+	struct xnem_fe *fe = ctx->fe;
+	struct xnem_region *region;
+	struct page *page = NULL;
+	int err = 0;
+
+	spin_lock_irq(&fe->lock);
+	if (!(fe->features & XNEM_FEAT_CPAGE))
+		err = xnem_queue_state(fe) ?: -EOPNOTSUPP;
+	else if (ctx->had_cpage)
+		err = -EBUSY;
+	else
+		ctx->had_cpage = true;
+	spin_unlock_irq(&fe->lock);
+	if (err)
+		return ERR_PTR(err);
+	region = region_new(ctx, 1);
+	if (IS_ERR(region)) {
+		ctx->had_cpage = false;
+		return ERR_CAST(region);
+	}
+	region->cpage = true;
+	region->access = XNEM_ACCESS_READ | XNEM_ACCESS_WRITE;
+	region->pages = kvmalloc(sizeof(*region->pages), GFP_KERNEL);
+	if (region->pages)
+		page = alloc_page(GFP_KERNEL | __GFP_ZERO);
+	err = -ENOMEM;
+	if (page) {
+		region->pages[0] = page;
+		region->nr_pages = 1;
+		get_page(page); /* the caller's */
+		err = xnem_grant(region);
+	}
+	if (!err) {
+		req.u.open.cpage_ref = cpu_to_le32(region->refs[0]);
+		err = post_and_wait(region, &req, false);
+	}
+	if (err) {
+		if (page)
+			put_page(page);
+		/* Interrupted, the backend may know of one all the same. */
+		if (err != -EINTR)
+			ctx->had_cpage = false;
+		region_fail(region, err);
+		return ERR_PTR(err);
+	}
+	spin_lock_irq(&fe->lock);
+	if (region->state == XNEM_REGION_LIVE)
+		ctx->cpage = region;
+	spin_unlock_irq(&fe->lock);
+	region_put(region);
+	return page;
 }
 
 int xnem_region_register(struct xnem_ctx *ctx, struct xnem_register *arg)
@@ -416,9 +570,11 @@ int xnem_region_register(struct xnem_ctx *ctx, struct xnem_register *arg)
 	u64 pages;
 	int err;
 
-	if (!arg->length || arg->addr + arg->length < arg->addr ||
-	    arg->addr + arg->length > TASK_SIZE_MAX)
-		return !arg->length || arg->addr + arg->length < arg->addr ? -EINVAL : -EFAULT;
+	arg->addr = untagged_addr(arg->addr);
+	if (!arg->length || arg->addr + arg->length < arg->addr)
+		return -EINVAL;
+	if (arg->addr + arg->length > TASK_SIZE_MAX)
+		return -EFAULT;
 	err = xnem_queue_state(fe);
 	if (err)
 		return err;
@@ -428,43 +584,18 @@ int xnem_region_register(struct xnem_ctx *ctx, struct xnem_register *arg)
 	if (!fe->trusted && ((arg->addr | arg->length) & (XNEM_PAGE_SIZE - 1)))
 		return -EOPNOTSUPP;
 
-	region = kzalloc(sizeof(*region), GFP_KERNEL);
-	if (!region)
-		return -ENOMEM;
-	kref_init(&region->ref);
-	INIT_LIST_HEAD(&region->list);
-	region->ctx = ctx;
-	region->state = XNEM_REGION_ENDING; /* not posted yet */
+	region = region_new(ctx, pages);
+	if (IS_ERR(region))
+		return PTR_ERR(region);
 	region->access = arg->access;
 	region->offset = arg->addr & (XNEM_PAGE_SIZE - 1);
 	region->first = (arg->addr & ~PAGE_MASK) >> XNEM_PAGE_SHIFT;
 	region->length = arg->length;
-	region->nr_refs = pages;
 
-	spin_lock_irq(&fe->lock);
-	err = fe->used_pages + region->nr_refs > fe->max_pages ? -ENOSPC : 0;
-	if (!err) {
-		region->life = fe->life;
-		fe->used_pages += region->nr_refs;
-		fe->nr_regions++;
-	}
-	spin_unlock_irq(&fe->lock);
-	if (err) {
-		xnem_stat_inc(fe, error_grants);
-		kfree(region);
-		return err;
-	}
-
-	/* From here on a region ends by being reaped, whatever it came to. */
-	xnem_ctx_get(ctx);
-	kref_get(&region->ref);
 	err = xnem_pin(region, arg->addr, &limit);
 	arg->limit = limit;
 	if (!err)
 		err = xnem_grant(region);
-	spin_lock_irq(&fe->lock);
-	list_add(&region->entry, &ctx->regions);
-	spin_unlock_irq(&fe->lock);
 	if (!err)
 		err = register_at_backend(region, arg->flags);
 	if (!err) {
@@ -479,19 +610,7 @@ int xnem_region_register(struct xnem_ctx *ctx, struct xnem_register *arg)
 			return 0;
 		}
 	}
-
-	spin_lock_irq(&fe->lock);
-	if (region->state == XNEM_REGION_LIVE)
-		region_end(region);
-	else if (region->state == XNEM_REGION_ENDING)
-		xnem_region_ended(region);
-	xnem_queue_flush(fe);
-	spin_unlock_irq(&fe->lock);
-	/* When it is over before it began, the caller may see its memory free. */
-	if (err != -EINTR)
-		wait_event_freezable(ctx->wait,
-				     READ_ONCE(region->state) >= XNEM_REGION_QUARANTINED);
-	region_put(region);
+	region_fail(region, err);
 	return err;
 }
 

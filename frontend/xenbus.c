@@ -18,9 +18,6 @@ static bool trusted = true;
 module_param(trusted, bool, 0444);
 MODULE_PARM_DESC(trusted, "the backend may see bytes beside a region in its first and last page");
 
-/* How long a removal waits for the backend to let go, milliseconds. */
-#define REMOVE_WAIT_MS 5000
-
 static void fe_release(struct kref *ref)
 {
 	struct xnem_fe *fe = container_of(ref, struct xnem_fe, ref);
@@ -43,7 +40,7 @@ void xnem_fe_put(struct xnem_fe *fe)
  * The share of the grant table for regions: the rest is for the domain's
  * disks and network, which take their references when they need them.
  */
-static u32 page_budget(void)
+u32 xnem_page_budget(void)
 {
 	u32 total = gnttab_max_grant_frames() * (XEN_PAGE_SIZE / sizeof(struct grant_entry_v1));
 
@@ -54,9 +51,18 @@ static u32 page_budget(void)
 	return total - max_t(u32, total / 8, 1024);
 }
 
-/* Not under fe->lock: may sleep. May be called when nothing is connected. */
-static void disconnect(struct xnem_fe *fe)
+/*
+ * Not under fe->lock: may sleep.  May be called when nothing is connected.
+ * @let_go: the backend has said so, or never had anything.  Otherwise a copy
+ * may still be under way: it takes references one by one, so that those it has
+ * not come to could be revoked, used anew, and then be written to.  They live
+ * on for a while.
+ */
+static void disconnect(struct xnem_fe *fe, bool let_go)
 {
+	if (fe->q.header)
+		fe->revoke_after = let_go ? 0 : (jiffies + XNEM_FE_LINGER) | 1;
+	cancel_delayed_work(&fe->stuck_work);
 	xnem_queue_teardown(fe);
 }
 
@@ -111,12 +117,13 @@ static int read_offers(struct xnem_fe *fe)
 	}
 
 	limits.region_pages = min3(limits.region_pages, limits.pages, XNEM_REGION_PAGES_MAX);
+	limits.region_pages = min(limits.region_pages, xnem_page_budget());
 	spin_lock_irq(&fe->lock);
 	fe->limits = limits;
-	fe->features = 0; /* none of those offered is used yet */
+	fe->features = features & XNEM_FEAT_CPAGE;
 	fe->fabric_id = fabric_id;
 	fe->backend = xdev->otherend_id;
-	fe->max_pages = min(page_budget(), limits.pages);
+	fe->max_pages = min(xnem_page_budget(), limits.pages);
 	fe->life++;
 	spin_unlock_irq(&fe->lock);
 	return 0;
@@ -207,13 +214,14 @@ static int setup(struct xnem_fe *fe)
 	err = write_nodes(fe, port);
 	if (err)
 		goto fail;
+	fe->closing = false;
 	fe->phase = XNEM_FE_SETUP;
 	err = xenbus_switch_state(fe->xdev, XenbusStateInitialised);
 	if (err)
 		goto fail;
 	return 0;
 fail:
-	disconnect(fe);
+	disconnect(fe, true);
 	return err;
 }
 
@@ -224,8 +232,8 @@ static void connected(struct xnem_fe *fe)
 	spin_unlock_irq(&fe->lock);
 	fe->failures = 0;
 	xenbus_switch_state(fe->xdev, XenbusStateConnected);
-	dev_info(&fe->xdev->dev, "connected: backend in domain %u, /dev/%s\n", fe->backend,
-		 fe->name);
+	dev_info_ratelimited(&fe->xdev->dev, "connected: backend in domain %u, /dev/%s\n",
+			     fe->backend, fe->name);
 }
 
 static void backend_changed(struct xenbus_device *xdev, enum xenbus_state state)
@@ -235,23 +243,44 @@ static void backend_changed(struct xenbus_device *xdev, enum xenbus_state state)
 	mutex_lock(&fe->state_lock);
 	switch (state) {
 	case XenbusStateInitWait:
-		if (fe->broken || xdev->state != XenbusStateInitialising)
+		if (fe->broken || fe->failures >= XNEM_FE_FAILURES)
 			break;
-		disconnect(fe);
-		if (setup(fe))
-			fe->failures++;
+		switch (xdev->state) {
+		case XenbusStateConnected:
+			/* Another life of the backend: it holds nothing of before. */
+			disconnect(fe, true);
+			fallthrough;
+		case XenbusStateInitialising:
+			if (setup(fe))
+				fe->failures++;
+			break;
+		case XenbusStateClosed:
+			xenbus_switch_state(xdev, XenbusStateInitialising);
+			break;
+		default:
+			break; /* told twice */
+		}
 		break;
 	case XenbusStateConnected:
 		if (xdev->state == XenbusStateInitialised)
 			connected(fe);
 		break;
 	case XenbusStateClosing:
-		disconnect(fe);
-		xenbus_switch_state(xdev, XenbusStateClosed);
+		/*
+		 * May be the toolstack's word, while the backend goes on: that
+		 * it has let go only its own Closed says.  Asked for here.
+		 */
+		if (fe->q.header) {
+			fe->closing = true;
+			xenbus_switch_state(xdev, XenbusStateClosing);
+			mod_delayed_work(xnem_wq, &fe->stuck_work, XNEM_FE_STUCK);
+		} else {
+			xenbus_switch_state(xdev, XenbusStateClosed);
+		}
 		break;
 	case XenbusStateClosed:
 	case XenbusStateUnknown:
-		disconnect(fe);
+		disconnect(fe, state == XenbusStateClosed);
 		/*
 		 * A backend that is to come back finds us ready, unless one of
 		 * us cannot: then only a detach and attach begins anew.
@@ -274,9 +303,22 @@ static void break_work(struct work_struct *work)
 	struct xnem_fe *fe = container_of(work, struct xnem_fe, break_work);
 
 	mutex_lock(&fe->state_lock);
-	disconnect(fe);
+	disconnect(fe, false);
 	xenbus_dev_fatal(fe->xdev, -EPROTO,
 			 "backend broke the protocol; detach and attach to use it again");
+	mutex_unlock(&fe->state_lock);
+}
+
+/* It did not close within XNEM_FE_STUCK: without it, then. */
+static void stuck_work(struct work_struct *work)
+{
+	struct xnem_fe *fe = container_of(to_delayed_work(work), struct xnem_fe, stuck_work);
+
+	mutex_lock(&fe->state_lock);
+	if (fe->q.header && fe->closing) {
+		disconnect(fe, false);
+		xenbus_switch_state(fe->xdev, XenbusStateClosed);
+	}
 	mutex_unlock(&fe->state_lock);
 }
 
@@ -312,6 +354,7 @@ static int probe(struct xenbus_device *xdev, const struct xenbus_device_id *id)
 	ida_init(&fe->numbers);
 	INIT_DELAYED_WORK(&fe->reap, xnem_reap);
 	INIT_WORK(&fe->break_work, break_work);
+	INIT_DELAYED_WORK(&fe->stuck_work, stuck_work);
 	/* Until a backend says how many. */
 	fe->limits.contexts = 64;
 	dev_set_drvdata(&xdev->dev, fe);
@@ -333,10 +376,10 @@ static int probe(struct xenbus_device *xdev, const struct xenbus_device_id *id)
 static bool backend_let_go(struct xenbus_device *xdev)
 {
 	switch (xenbus_read_driver_state(xdev->otherend)) {
-	case XenbusStateClosing:
 	case XenbusStateClosed:
 	case XenbusStateUnknown:
 	case XenbusStateInitialising:
+	case XenbusStateInitWait:
 		return true;
 	default:
 		return false;
@@ -346,7 +389,9 @@ static bool backend_let_go(struct xenbus_device *xdev)
 static XNEM_REMOVE_TYPE remove(struct xenbus_device *xdev)
 {
 	struct xnem_fe *fe = dev_get_drvdata(&xdev->dev);
-	unsigned long until = jiffies + msecs_to_jiffies(REMOVE_WAIT_MS);
+	unsigned long until = jiffies + XNEM_FE_STUCK;
+	struct xnem_ctx *ctx;
+	bool let_go;
 
 	xnem_chardev_remove(fe);
 	WRITE_ONCE(fe->removed, true);
@@ -354,31 +399,37 @@ static XNEM_REMOVE_TYPE remove(struct xenbus_device *xdev)
 	 * Let the backend unmap first: what it still maps could not be freed
 	 * now.  A backend that is stuck does not hold us up for long.
 	 */
-	if (fe->q.header && !fe->broken) {
+	let_go = !fe->q.header;
+	if (!let_go && !fe->broken) {
 		xenbus_switch_state(xdev, XenbusStateClosing);
-		while (!backend_let_go(xdev) && time_before(jiffies, until))
+		while (!(let_go = backend_let_go(xdev)) && time_before(jiffies, until))
 			msleep(20);
 	}
 	mutex_lock(&fe->state_lock);
-	disconnect(fe);
+	disconnect(fe, let_go);
 	mutex_unlock(&fe->state_lock);
 	cancel_work_sync(&fe->break_work);
+	cancel_delayed_work_sync(&fe->stuck_work);
+	/* Whoever polls for the end of the device. */
+	spin_lock_irq(&fe->lock);
+	list_for_each_entry(ctx, &fe->contexts, entry)
+		wake_up_all(&ctx->wait);
+	spin_unlock_irq(&fe->lock);
 
 	/* Everything is ended now; give what is in quarantine its time. */
+	until = jiffies + XNEM_FE_STUCK;
 	do {
 		flush_delayed_work(&fe->reap);
 		if (list_empty(&fe->quarantine) && list_empty(&fe->ended))
 			break;
 		msleep(20);
 	} while (time_before(jiffies, until));
-	if (cancel_delayed_work_sync(&fe->reap))
-		xnem_fe_put(fe);
-	if (!list_empty(&fe->quarantine)) {
+	if (!list_empty(&fe->quarantine))
 		dev_warn(&xdev->dev, "%u references are still in use; left to the kernel\n",
 			 fe->quarantined);
-		xnem_quarantine_defer(fe);
-	}
-	/* What was asked for in between. */
+	/* From here on nothing stays in quarantine, so nothing retries. */
+	fe->revoke_after = 0;
+	WRITE_ONCE(fe->defer, true);
 	xnem_reap_now(fe);
 	flush_delayed_work(&fe->reap);
 	xnem_stats_remove_device(fe);
@@ -393,8 +444,12 @@ static int resume(struct xenbus_device *xdev)
 {
 	struct xnem_fe *fe = dev_get_drvdata(&xdev->dev);
 
+	cancel_work_sync(&fe->break_work);
 	mutex_lock(&fe->state_lock);
-	disconnect(fe);
+	/* The other end is another one; nobody holds what was granted. */
+	disconnect(fe, true);
+	fe->broken = false;
+	fe->failures = 0;
 	mutex_unlock(&fe->state_lock);
 	return 0;
 }

@@ -26,6 +26,7 @@ xnem-answer-remove := $(call xnem-ask,remove,remove_void:REMOVE_VOID remove_int:
 xnem-answer-setup := $(call xnem-ask,setup,setup_ring:SETUP_RING grant_ring:GRANT_RING)
 xnem-answer-bind := $(call xnem-ask,bind,bind_dev:BIND_DEV bind_domid:BIND_DOMID)
 xnem-answer-pin := $(call xnem-ask,pin,pin_pages:PIN_PAGES pin_pages_vmas:PIN_PAGES_VMAS)
+xnem-answer-vmflags := $(call xnem-ask,vmflags,vm_flags_set:VM_FLAGS_SET vm_flags_plain:VM_FLAGS_PLAIN)
 # A member that is there or not: its probe may fail, so one that is like it but
 # for the member shows that failing means what it says.
 $(if $(call xnem-ask,base,base:BASE),,$(error xnem: nothing compiles against this kernel's headers; is it built with CONFIG_XEN, and is its compiler installed?))
@@ -35,6 +36,7 @@ xnem-compat-flags := \
 	$(call xnem-one,way to grant a ring,$(xnem-answer-setup)) \
 	$(call xnem-one,bind_interdomain_evtchn_to_irqhandler_lateeoi,$(xnem-answer-bind)) \
 	$(call xnem-one,pin_user_pages,$(xnem-answer-pin)) \
+	$(call xnem-one,way to set vm_flags,$(xnem-answer-vmflags)) \
 	$(call xnem-ask,essential,essential_flag:NOT_ESSENTIAL)
 
 endif

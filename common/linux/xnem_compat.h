@@ -73,14 +73,18 @@ static inline void xnem_teardown_ring(void **vaddr, unsigned int nr, grant_ref_t
 
 /*
  * Leave a reference that is still in use to the kernel's own retries; it keeps
- * the page (a reference, not a pin) until then.
+ * @page (a reference, not a pin) until then.  Not with NULL for the page: the
+ * kernel would look for it by the grant's frame, and finds another one where
+ * pages are larger than Xen's.
  */
-static inline void xnem_defer_revoke(grant_ref_t ref)
+static inline void xnem_defer_revoke(grant_ref_t ref, struct page *page)
 {
+	get_page(page);
 #if defined(XNEM_HAVE_SETUP_RING)
-	gnttab_end_foreign_access(ref, NULL);
+	gnttab_end_foreign_access(ref, page);
 #else
-	gnttab_end_foreign_access(ref, 0, 0);
+	/* Frees an address: the page's reference goes with it. */
+	gnttab_end_foreign_access(ref, 0, (unsigned long)page_address(page));
 #endif
 }
 
@@ -92,6 +96,15 @@ static inline int xnem_bind_interdomain(struct xenbus_device *dev, evtchn_port_t
 #else
 	return bind_interdomain_evtchn_to_irqhandler_lateeoi(dev->otherend_id, port, handler, 0,
 							     name, arg);
+#endif
+}
+
+static inline void xnem_vm_flags_set(struct vm_area_struct *vma, unsigned long flags)
+{
+#if defined(XNEM_HAVE_VM_FLAGS_SET)
+	vm_flags_set(vma, flags);
+#else
+	vma->vm_flags |= flags;
 #endif
 }
 

@@ -170,6 +170,8 @@ XNEM_API int xnem_open(const char *device, struct xnem **out)
 	if (err)
 		goto close_fd;
 	init_alive(ctx);
+	if (info.connected)
+		xnem_page_open(ctx);
 	*out = ctx;
 	return 0;
 
@@ -197,6 +199,9 @@ XNEM_API int xnem_close(struct xnem *ctx)
 		ctx->regions = region->next;
 		free(region);
 	}
+	/* a child has no mapping there: it is not inherited */
+	if (own)
+		xnem_page_close(ctx);
 	if (ctx->poll_fd >= 0)
 		close(ctx->poll_fd);
 	if (ctx->wake_fd >= 0)
@@ -280,7 +285,7 @@ XNEM_API int xnem_fd(struct xnem *ctx)
 	if (!ret) {
 		ret = ctx->poll_fd;
 		/* what was fetched before nobody will announce again */
-		if (ctx->event_head != XNEM_NO_SLOT)
+		if (ctx->event_head != XNEM_NO_SLOT || ctx->page_open)
 			xnem_wake_poll(ctx);
 	}
 	pthread_mutex_unlock(&ctx->lock);

@@ -15,6 +15,7 @@
 
 #include <linux/xnem.h>
 
+#include "wire.h"
 #include "xnem.h"
 
 #define XNEM_HIDDEN __attribute__((visibility("hidden")))
@@ -43,6 +44,7 @@ enum slot_state {
 #define SLOT_EVENT (1u << 0) /* by xnem_get_events(), not by handle */
 #define SLOT_ORPHAN (1u << 1) /* to nobody */
 #define SLOT_OWN (1u << 2) /* one side is a region of this context */
+#define SLOT_PAGE (1u << 3) /* its completion is on the completion page */
 
 /** A request between its start and the report of its end. */
 struct slot {
@@ -113,6 +115,19 @@ struct xnem {
 	/** slots in these states */
 	uint32_t submitting, inflight;
 	/**
+	 * The completion page, or NULL; entries read (by the fetcher alone), and
+	 * requests whose entry has not been read.
+	 */
+	const struct xnem_cpage_entry *page;
+	uint32_t page_read;
+	uint32_t page_open;
+	/** the backend that wrote it is gone */
+	bool page_gone;
+	/** how long a wait looks at the page before it asks the kernel */
+	int64_t spin_ns;
+	/** looks at the page since the kernel was asked */
+	uint32_t looks;
+	/**
 	 * Advances with each fetch.  A slot in flight with an older epoch was
 	 * in the kernel before the fetch began: if the kernel says that
 	 * nothing is in flight, that request is lost.
@@ -127,6 +142,14 @@ XNEM_HIDDEN int xnem_own(const struct xnem *ctx);
 XNEM_HIDDEN int xnem_ioctl(const struct xnem *ctx, unsigned long call, void *arg);
 XNEM_HIDDEN int xnem_refresh(struct xnem *ctx, struct xnem_info *info);
 XNEM_HIDDEN int xnem_check_fabric(struct xnem *ctx, uint64_t fabric, int other_life);
+
+/* page.c */
+XNEM_HIDDEN void xnem_page_open(struct xnem *ctx);
+XNEM_HIDDEN void xnem_page_close(struct xnem *ctx);
+XNEM_HIDDEN unsigned int xnem_page_take(struct xnem *ctx, struct xnem_complete *done,
+					unsigned int max);
+XNEM_HIDDEN unsigned int xnem_page_spin(struct xnem *ctx, struct xnem_complete *done,
+					unsigned int max, int64_t timeout_ns);
 
 /* region.c */
 XNEM_HIDDEN int xnem_end_region(struct xnem_region *region);

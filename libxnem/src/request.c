@@ -102,6 +102,8 @@ static void end_slot(struct xnem *ctx, struct slot *slot, int32_t status, uint64
 {
 	if (slot->state == SLOT_INFLIGHT)
 		ctx->inflight--;
+	if (slot->flags & SLOT_PAGE)
+		ctx->page_open--;
 	/* success means every byte: a shorter one is a defect below us */
 	if (status > 0 || bytes > slot->length || (status == 0 && bytes != slot->length)) {
 		status = -EPROTO;
@@ -145,6 +147,35 @@ static int32_t refine(struct xnem *ctx, const struct slot *slot, int32_t status)
 	return slot->flags & SLOT_OWN ? -ESTALE : -EXDEV;
 }
 
+/** Looks at the completion page for which the kernel is asked once. */
+#define LOOKS_PER_CALL 1024
+
+/* Completions from the kernel, and from the page if it has some by then. */
+static int ask_kernel(struct xnem *ctx, struct xnem_complete *done, unsigned int *count,
+		      int64_t timeout_ns)
+{
+	struct xnem_get_completions get = {
+		.completions = (uintptr_t)done,
+		.max_count = XNEM_FETCH_MAX / 2,
+		.min_count = timeout_ns == 0 ? 0 : 1,
+		.timeout_ns = timeout_ns,
+		.flags = ctx->page ? XNEM_COMPLETE_CPAGE : 0,
+		.cpage_seen = ctx->page_read,
+	};
+	int err = xnem_ioctl(ctx, XNEM_IOC_COMPLETE, &get);
+
+	if (!err && get.count > XNEM_FETCH_MAX / 2)
+		err = -EPROTO;
+	*count = err ? 0 : get.count;
+	if (ctx->page)
+		*count += xnem_page_take(ctx, done + *count, XNEM_FETCH_MAX / 2);
+	/* -ENOENT, -ETIME: the page may have it by now */
+	if (*count)
+		return 0;
+	/* the kernel has seen more ends than the page has: not an honest backend */
+	return err || !timeout_ns ? err : -EPROTO;
+}
+
 /**
  * Fetches completions and files them under their requests.  Called with the
  * lock held and nobody else fetching; the lock is released while the kernel
@@ -158,25 +189,27 @@ static int32_t refine(struct xnem *ctx, const struct slot *slot, int32_t status)
 int xnem_fetch(struct xnem *ctx, int64_t timeout_ns, bool for_events)
 {
 	struct xnem_complete done[XNEM_FETCH_MAX];
-	struct xnem_get_completions get = {
-		.completions = (uintptr_t)done,
-		.max_count = XNEM_FETCH_MAX,
-		.min_count = timeout_ns == 0 ? 0 : 1,
-		.timeout_ns = timeout_ns,
-	};
+	bool only_page = ctx->page_open && ctx->page_open == ctx->inflight + ctx->submitting;
+	unsigned int count = 0;
 	bool wake = false;
-	int err;
+	int err = 0;
 
 	ctx->fetching = true;
 	ctx->epoch++;
 	pthread_mutex_unlock(&ctx->lock);
-	err = xnem_ioctl(ctx, XNEM_IOC_COMPLETE, &get);
+	if (ctx->page)
+		count = xnem_page_spin(ctx, done, XNEM_FETCH_MAX, timeout_ns);
+	/*
+	 * With nothing on the page: ask the kernel, but not with each look when
+	 * all that is open will be on the page.  Now and then it is asked all
+	 * the same, for what was lost with the backend.
+	 */
+	if (!count && (timeout_ns || !only_page || ++ctx->looks % LOOKS_PER_CALL == 0))
+		err = ask_kernel(ctx, done, &count, timeout_ns);
 	pthread_mutex_lock(&ctx->lock);
 	ctx->fetching = false;
 
-	if (!err && get.count > XNEM_FETCH_MAX)
-		err = -EPROTO;
-	for (uint32_t i = 0; !err && i < get.count; i++) {
+	for (uint32_t i = 0; !err && i < count; i++) {
 		struct slot *slot = xnem_find(ctx, done[i].user_data);
 
 		/* not ours: one that was given up when the device was gone */
@@ -192,6 +225,7 @@ int xnem_fetch(struct xnem *ctx, int64_t timeout_ns, bool for_events)
 		end_all(ctx, err);
 		wake = true;
 		break;
+	case -EPROTO:
 	case -ENOENT:
 		/* the kernel does not know what it was given: never seen */
 		end_all(ctx, -EPROTO);
@@ -207,13 +241,20 @@ int xnem_fetch(struct xnem *ctx, int64_t timeout_ns, bool for_events)
 	return err;
 }
 
-/** Gives slots to requests; how many got one. */
+/**
+ * Gives slots to requests; how many got one.  They are answered on the
+ * completion page if it has room for them, and nobody sleeps in poll.
+ */
 static unsigned int take_slots(struct xnem *ctx, struct xnem_submit_req *reqs, unsigned int n,
 			       unsigned int flags)
 {
 	uint64_t fabric = atomic_load_explicit(&ctx->fabric, memory_order_relaxed);
+	bool page = ctx->page && !ctx->page_gone && ctx->poll_fd < 0 &&
+		    ctx->page_open + n <= XNEM_CPAGE_ENTRIES;
 	unsigned int i;
 
+	if (page)
+		flags |= SLOT_PAGE;
 	for (i = 0; i < n; i++) {
 		struct slot *slot = new_slot(ctx);
 
@@ -224,7 +265,10 @@ static unsigned int take_slots(struct xnem *ctx, struct xnem_submit_req *reqs, u
 		slot->length = reqs[i].length;
 		slot->user_data = reqs[i].user_data;
 		reqs[i].user_data = slot_id(ctx, slot);
+		reqs[i].flags = page ? XNEM_SUBMIT_CPAGE : 0;
 	}
+	if (page)
+		ctx->page_open += i;
 	ctx->submitting += i;
 	if (flags & SLOT_EVENT)
 		ctx->events_open += i;
@@ -246,6 +290,8 @@ static void settle_slots(struct xnem *ctx, const struct xnem_submit_req *reqs, u
 			slot->epoch = ctx->epoch;
 			ctx->inflight++;
 		} else {
+			if (slot->flags & SLOT_PAGE)
+				ctx->page_open--;
 			xnem_free_slot(ctx, slot);
 			if (flags & SLOT_EVENT)
 				ctx->events_open--;
@@ -254,6 +300,22 @@ static void settle_slots(struct xnem *ctx, const struct xnem_submit_req *reqs, u
 	ctx->submitting -= n;
 	if (ctx->waiters)
 		pthread_cond_broadcast(&ctx->changed);
+}
+
+static void leave_page(struct xnem *ctx, struct xnem_submit_req *reqs, unsigned int n)
+{
+	pthread_mutex_lock(&ctx->lock);
+	ctx->page_gone = true;
+	for (unsigned int i = 0; i < n; i++) {
+		struct slot *slot = xnem_find(ctx, reqs[i].user_data);
+
+		reqs[i].flags = 0;
+		if (!slot || !(slot->flags & SLOT_PAGE))
+			continue;
+		slot->flags &= ~SLOT_PAGE;
+		ctx->page_open--;
+	}
+	pthread_mutex_unlock(&ctx->lock);
 }
 
 /**
@@ -273,7 +335,12 @@ int xnem_start(struct xnem *ctx, struct xnem_submit_req *reqs, unsigned int n, u
 
 	do {
 		err = xnem_ioctl(ctx, XNEM_IOC_SUBMIT, &submit);
-	} while (err == -EINTR);
+		/* the page went with a backend of before: do without */
+		if (err == -EINVAL && reqs[0].flags)
+			leave_page(ctx, reqs, submit.count);
+		else if (err != -EINTR)
+			break;
+	} while (true);
 	if (!err && (submit.submitted == 0 || submit.submitted > submit.count))
 		err = -EPROTO;
 

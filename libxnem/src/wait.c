@@ -211,7 +211,11 @@ XNEM_API int xnem_get_events(struct xnem *ctx, struct xnem_event *events, unsign
 		}
 		err = xnem_step(ctx, deadline, true);
 	}
-	if (ctx->event_head != XNEM_NO_SLOT)
+	/*
+	 * Started before xnem_fd(), so that poll will not tell: readable until
+	 * they have ended.
+	 */
+	if (ctx->event_head != XNEM_NO_SLOT || ctx->page_open)
 		xnem_wake_poll(ctx);
 	pthread_mutex_unlock(&ctx->lock);
 

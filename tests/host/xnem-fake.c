@@ -231,7 +231,7 @@ static int do_complete(struct xnem_get_completions *g)
 	struct timespec until;
 	int err = 0;
 
-	if (g->reserved[0] || g->reserved[1] || g->reserved[2] || !g->max_count ||
+	if (g->reserved || (g->flags & ~XNEM_COMPLETE_CPAGE) || !g->max_count ||
 	    g->min_count > g->max_count)
 		return -EINVAL;
 	clock_gettime(CLOCK_REALTIME, &until);

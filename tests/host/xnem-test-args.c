@@ -294,11 +294,12 @@ static void check_complete(void)
 	g = good;
 	g.min_count = 3;
 	report("complete: min above max", -EINVAL, call(XNEM_IOC_COMPLETE, &g));
-	for (unsigned int i = 0; i < 3; i++) {
-		g = good;
-		g.reserved[i] = 1;
-		report("complete: reserved field", -EINVAL, call(XNEM_IOC_COMPLETE, &g));
-	}
+	g = good;
+	g.reserved = 1;
+	report("complete: reserved field", -EINVAL, call(XNEM_IOC_COMPLETE, &g));
+	g = good;
+	g.flags = 2;
+	report("complete: unknown flag", -EINVAL, call(XNEM_IOC_COMPLETE, &g));
 	report("complete: bad pointer", -EFAULT, call(XNEM_IOC_COMPLETE, (void *)BAD_POINTER));
 	report("poll: nothing", 0, poll(&p, 1, 0));
 

@@ -4,15 +4,22 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/time.h>
 #include <unistd.h>
+
+#include <linux/xnem.h>
 
 #include "xnem-test.h"
 
@@ -594,6 +601,90 @@ int cmd_threads(const struct options *opt, char **args)
 	if (err)
 		return fail("close", err);
 	return atomic_load(&all.bad) ? T_DATA : T_OK;
+}
+
+/* ---- signals, hangup: the kernel's calls, without the library between ---- */
+
+static int raw_open(const struct options *opt)
+{
+	return open(opt->device ? opt->device : "/dev/xnem0", O_RDWR | O_CLOEXEC);
+}
+
+static void on_alarm(int signo)
+{
+	(void)signo;
+}
+
+/*
+ * Every call may be interrupted at any point of its way to the backend and
+ * back.  What is left of it goes with the file: xnem-leakcheck tells.
+ */
+int cmd_signals(const struct options *opt, char **args)
+{
+	/* no SA_RESTART: a call that was interrupted says so */
+	struct sigaction action = { .sa_handler = on_alarm };
+	uint64_t done = 0, interrupted = 0;
+	size_t bytes = opt->bytes ? opt->bytes : 4096;
+	unsigned char *mem = malloc(bytes);
+
+	(void)args;
+	if (!mem)
+		return T_FAILED;
+	memset(mem, 1, bytes);
+	sigaction(SIGALRM, &action, NULL);
+	for (uint64_t i = 0; i < opt->count; i++) {
+		struct itimerval timer = { .it_interval = { 0, 50 + i % 97 * 7 },
+					   .it_value = { 0, 50 + i % 89 * 11 } };
+		struct xnem_register reg = { .addr = (uintptr_t)mem,
+					     .length = bytes,
+					     .access = XNEM_REG_READ };
+		struct xnem_deregister dereg = { 0 };
+		int fd = raw_open(opt);
+
+		if (fd < 0)
+			return fail("open", -errno);
+		setitimer(ITIMER_REAL, &timer, NULL);
+		if (!ioctl(fd, XNEM_IOC_REGISTER, &reg)) {
+			dereg.handle = reg.handle;
+			if (!ioctl(fd, XNEM_IOC_DEREGISTER, &dereg))
+				done++;
+			else if (errno == EINTR)
+				interrupted++;
+			else
+				return fail("deregister", -errno);
+		} else if (errno == EINTR) {
+			interrupted++;
+		} else {
+			return fail("register", -errno);
+		}
+		timer = (struct itimerval){ 0 };
+		setitimer(ITIMER_REAL, &timer, NULL);
+		close(fd);
+	}
+	free(mem);
+	printf("done=%" PRIu64 "\ninterrupted=%" PRIu64 "\n", done, interrupted);
+	/* neither alone would have tried anything */
+	return interrupted ? T_OK : T_FAILED;
+}
+
+int cmd_hangup(const struct options *opt, char **args)
+{
+	struct pollfd p = { .fd = raw_open(opt), .events = POLLIN };
+	struct xnem_info info = { 0 };
+	int n;
+
+	(void)args;
+	if (p.fd < 0)
+		return fail("open", -errno);
+	puts("open=1");
+	fflush(stdout);
+	n = poll(&p, 1, (int)(opt->seconds ? opt->seconds : 60) * 1000);
+	printf("revents=%d\n", n == 1 ? p.revents : -1);
+	if (n != 1 || !(p.revents & POLLHUP))
+		return T_FAILED;
+	if (ioctl(p.fd, XNEM_IOC_INFO, &info) >= 0 || errno != ENODEV)
+		return fail("info of a device that is gone", -errno);
+	return T_OK;
 }
 
 /* ---- churn ---- */

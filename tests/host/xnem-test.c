@@ -51,6 +51,8 @@ static const char usage_text[] =
 	"  threads COOKIE     many threads on one context\n"
 	"    --bytes N --seed SEED --threads N --count N\n"
 	"  churn COOKIE       open, register, copy, close, again and again\n"
+	"  signals            register and deregister while signals come: --bytes N --count N\n"
+	"  hangup             wait in poll for the end of the device: --seconds N\n"
 	"    --bytes N --seed SEED --count N\n"
 	"  ping               --count N\n"
 	"  lat COOKIE         one copy after the other: --bytes N --count N --put\n"
@@ -542,10 +544,11 @@ static const struct {
 	int args;
 	int (*run)(const struct options *opt, char **args);
 } commands[] = {
-	{ "export", 0, cmd_export }, { "pull", 1, cmd_pull },	  { "push", 1, cmd_push },
-	{ "matrix", 2, cmd_matrix }, { "stream", 1, cmd_stream }, { "threads", 1, cmd_threads },
-	{ "churn", 1, cmd_churn },   { "ping", 0, cmd_ping },	  { "lat", 1, cmd_lat },
-	{ "bw", 1, cmd_bw },	     { "args", 0, cmd_args },
+	{ "export", 0, cmd_export },   { "pull", 1, cmd_pull },	    { "push", 1, cmd_push },
+	{ "matrix", 2, cmd_matrix },   { "stream", 1, cmd_stream }, { "threads", 1, cmd_threads },
+	{ "churn", 1, cmd_churn },     { "ping", 0, cmd_ping },	    { "lat", 1, cmd_lat },
+	{ "signals", 0, cmd_signals }, { "hangup", 0, cmd_hangup }, { "bw", 1, cmd_bw },
+	{ "args", 0, cmd_args },
 };
 
 __attribute__((noreturn)) static void wrong_usage(const char *what, const char *why)

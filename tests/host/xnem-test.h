@@ -87,6 +87,8 @@ int cmd_ping(const struct options *opt, char **args);
 int cmd_lat(const struct options *opt, char **args);
 int cmd_bw(const struct options *opt, char **args);
 int cmd_threads(const struct options *opt, char **args);
+int cmd_signals(const struct options *opt, char **args);
+int cmd_hangup(const struct options *opt, char **args);
 int cmd_churn(const struct options *opt, char **args);
 
 /* xnem-test-args.c */

@@ -80,6 +80,10 @@ export_stop f any
 step "RLIMIT_MEMLOCK"
 try memlock g1 user export --bytes 9000000 --expect ENOMEM --hold 0
 
+step "signals at any moment of a call"
+try signals g1 root signals --bytes 300000 --count 300
+settled signals-settled
+
 step "many threads, and open to close again and again"
 export_start g g2 root --bytes 400000 --pattern 2 --access r || exit
 try threads g1 root threads "$cookie_g" --bytes 400000 --seed 2 --threads 8 --count 40

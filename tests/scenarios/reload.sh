@@ -60,6 +60,38 @@ try copy-after-backend g2 root pull "$cookie_c" --bytes 300000 --verify 7
 export_stop c
 settled reload-settled
 
+step "the backend is another one when a paused guest looks again"
+export_start d g1 root --bytes 300000 --pattern 2 --access r || exit
+try before-pause g2 root pull "$cookie_d" --bytes 300000 --verify 2
+xl pause g2
+check unload-while-paused backend_unload "$be"
+check load-while-paused on "$be" 'insmod /lib/modules/xnem/xnem-backend.ko' </dev/null
+sleep 3
+xl unpause g2
+back paused-back g2
+back unpaused-back g1
+export_stop d
+export_start e g1 root --bytes 300000 --pattern 3 --access r || exit
+try after-pause g2 root pull "$cookie_e" --bytes 300000 --verify 3
+
+step "a device is detached in the middle of a copy into it"
+export_start f g1 root --bytes 8000000 --access rw || exit
+on_bg hangup g1 "exec xnem-test hangup --seconds 60"
+on_bg copier -t 120 g2 "exec xnem-test stream $cookie_f --put --bytes 8000000 --seconds 100"
+wait_for 30 grep -q . "$OUT/copier.out" || fail stream "does not copy"
+faults=$(counter "$be" xnem-backend/total error_fault)
+check detach xnem-detach g1
+wait_bg copier
+check copier-told-of-detach [ $? -ge 20 ]
+check poll-told wait_bg hangup
+# A fault would be a page that was revoked before the backend had let go of it.
+check no-fault [ "$(counter "$be" xnem-backend/total error_fault)" = "$faults" ]
+export_stop e f
+check attach xnem-attach g1 "backend=$BACKEND" --wait --timeout 60
+wait_for 20 on g1 '[ -e /dev/xnem0 ]' </dev/null
+on g1 'chgrp xnem /dev/xnem0; chmod 660 /dev/xnem0' </dev/null
+settled detach-settled
+
 step "unloaded and loaded again, ten times over"
 ok=yes
 for i in 1 2 3 4 5 6 7 8 9 10; do

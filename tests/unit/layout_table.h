@@ -118,4 +118,6 @@
 	F(xnem_get_completions, min_count, 12, 4)  \
 	F(xnem_get_completions, timeout_ns, 16, 8) \
 	F(xnem_get_completions, count, 24, 4)      \
-	F(xnem_get_completions, reserved, 28, 12)
+	F(xnem_get_completions, flags, 28, 4)      \
+	F(xnem_get_completions, cpage_seen, 32, 4) \
+	F(xnem_get_completions, reserved, 36, 4)

@@ -145,11 +145,18 @@ struct xnem_deregister {
 #define XNEM_REQ_OP_PING 0
 #define XNEM_REQ_OP_COPY 1
 
+/* Flags of a request. */
+/**
+ * Its completion goes to the completion page (below), and not to
+ * XNEM_IOC_COMPLETE.  EINVAL when the context has no completion page.
+ */
+#define XNEM_SUBMIT_CPAGE (1u << 0)
+
 /** One request of XNEM_IOC_SUBMIT. */
 struct xnem_submit_req {
 	/** in: XNEM_REQ_OP_* */
 	__u32 op;
-	/** in: 0 */
+	/** in: XNEM_SUBMIT_* */
 	__u32 flags;
 	/** in: given back in the completion */
 	__u64 user_data;
@@ -239,9 +246,19 @@ struct xnem_get_completions {
 	__s64 timeout_ns;
 	/** out: completions fetched */
 	__u32 count;
+	/** in: XNEM_COMPLETE_CPAGE or 0 */
+	__u32 flags;
+	/** in, with XNEM_COMPLETE_CPAGE: entries read of the completion page */
+	__u32 cpage_seen;
 	/** in: 0 */
-	__u32 reserved[3];
+	__u32 reserved;
 };
+
+/**
+ * The call also returns, with a count that may be 0, when the completion page
+ * has more entries than cpage_seen.
+ */
+#define XNEM_COMPLETE_CPAGE (1u << 0)
 
 #define XNEM_IOC_MAGIC 'X'
 #define XNEM_IOC_INFO _IOWR(XNEM_IOC_MAGIC, 0x40, struct xnem_info)
@@ -251,9 +268,21 @@ struct xnem_get_completions {
 #define XNEM_IOC_COMPLETE _IOWR(XNEM_IOC_MAGIC, 0x44, struct xnem_get_completions)
 
 /*
- * poll: EPOLLIN when a completion is there, EPOLLERR | EPOLLHUP when the
- * device is gone.  mmap and read are not offered in this version; the
- * completion page (xen/io/xnemif.h, section 6) will be mmap offset 0.
+ * mmap: offset 0, one page, shared, readable: the context's completion page
+ * (xen/io/xnemif.h, section 6), which the backend writes and the process
+ * polls, with no system call and no event.  Once a context.  Not inherited by
+ * a child.
+ *
+ *   EINVAL      another offset or length, private, or executable
+ *   EBUSY       the context has or had one
+ *   EOPNOTSUPP  the backend does not offer it
+ *   ENOTCONN, ENODEV, ENOSPC, ENOMEM, EINTR as with XNEM_IOC_REGISTER
+ *
+ * When the backend goes away, what had not ended by then is reported by
+ * XNEM_IOC_COMPLETE with ENOTCONN, and the page does not change any more.
+ *
+ * poll: EPOLLIN when XNEM_IOC_COMPLETE has something (the completion page is
+ * not looked at), EPOLLERR | EPOLLHUP when the device is gone.
  */
 
 #if defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L

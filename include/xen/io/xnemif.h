@@ -187,10 +187,12 @@
  * process polls its own memory, with no system call and no event.  The guest's
  * kernel believes the completion ring alone.  The ring in the page has
  * XNEM_CPAGE_ENTRIES entries; the owner keeps no more requests with
- * XNEM_REQ_CPAGE unread than that, or older ones are overwritten.  An entry is
- * valid when its seq equals 1 + its index (the index counts entries from 0
- * and wraps at 2^32 but never equals 0 as seq): the backend writes seq last,
- * with release semantics, and the reader loads it with acquire.
+ * XNEM_REQ_CPAGE unread than that, or older ones are overwritten.  Entries are
+ * counted from 0, modulo 2^32; entry i stands in slot i modulo
+ * XNEM_CPAGE_ENTRIES and is valid when its seq is i + 1 (the frontend zeroes
+ * the page).  The backend writes seq last, with release semantics, and the
+ * reader loads it with acquire.  A context has one completion page in its
+ * life; a reference that cannot be mapped ends the device.
  */
 #ifndef XEN_IO_XNEMIF_H
 #define XEN_IO_XNEMIF_H

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=sh
+# about: xnem-perf and xnem-stat: users, limits, all ways, a peer that vanishes
+# needs: guests=2 modules=yes
+# shellcheck disable=SC1091,SC2016 # read in dom0; expanded over there
+. /usr/lib/xnem-tests/copies.sh
+
+address=$(on g1 "ip -4 addr show dev eth0" </dev/null | sed -n 's/.*inet \([0-9.]*\).*/\1/p')
+listens() { grep -q listening "$OUT/$1.out"; }
+# perf STATUS NAME USER ARGS...: a client in g2
+perf() {
+	_want=$1 _t=$2 _u=$3
+	shift 3
+	on -t 200 -u "$_u" g2 "xnem-perf client $address $*" </dev/null >"$OUT/$_t.out" 2>"$OUT/$_t.err"
+	_rc=$?
+	if [ $_rc -eq "$_want" ]; then
+		pass "$_t"
+	else
+		fail "$_t" "exit status $_rc: $(tail -n 2 "$OUT/$_t.err")"
+	fi
+}
+says() { check "$1-says" grep -q "$2" "$OUT/$1.$3"; }
+
+step "a user with the default RLIMIT_MEMLOCK"
+on_bg server -t 900 -u user g1 "exec xnem-perf server"
+check listens wait_for 20 listens server
+perf 0 user-lat user --sizes 1:1M --iterations 3 --verify
+perf 0 user-put user --sizes 4095:40000 --op put --offset 1:4095 --iterations 3 --verify
+perf 0 user-bw user --test bw --size 256K --iterations 20 --verify --json
+perf 0 user-both user --test bw --size 64K --both --iterations 20 --verify
+perf 0 user-ping user --test ping --iterations 20
+perf 0 user-tcp user --test tcp --sizes 8:64 --iterations 5 --verify
+perf 0 user-limit user --sizes 4M:16M --iterations 1 --verify
+says user-limit "RLIMIT_MEMLOCK" err
+says user-limit "left out" err
+perf 2 user-too-large user --size 16M
+says user-too-large "RLIMIT_MEMLOCK" err
+perf 2 other-user other --size 4K
+settled user-settled g2
+
+step "the server vanishes in the middle"
+on_bg client -t 100 -u user g2 "exec xnem-perf client $address --size 1M --iterations 100000"
+sleep 3
+on g1 'kill -9 $(pidof xnem-perf)' </dev/null
+wait_bg client
+check vanished [ $? -eq 2 ]
+check vanished-says grep -q "^xnem-perf: " "$OUT/client.err"
+kill_bg server
+settled vanished-settled
+
+step "counters"
+check stat-guest on g2 "xnem-stat xnem0 >/tmp/o && grep -q '^xnem0 (frontend)' /tmp/o" </dev/null
+check stat-json on g2 "xnem-stat --json 0.2 2 >/tmp/o && grep -q requests_per_second /tmp/o" </dev/null
+check stat-backend on "$BACKEND" "[ ! -x /usr/bin/xnem-stat ] || { xnem-stat total >/tmp/o && grep -q 'grant operations a hypercall' /tmp/o; }" </dev/null
+on -u user g2 "xnem-stat" </dev/null 2>"$OUT/stat-user.err"
+check stat-user [ $? -eq 2 ]
+check stat-user-says grep -q "as root" "$OUT/stat-user.err"
