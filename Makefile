@@ -144,6 +144,8 @@ stage: deps modules lib ## what goes into the emulated host's dom0 and guests: b
 	$(Q)[ ! -d $(TOP)/tests/host ] || find $(TOP)/tests/host -maxdepth 1 -type f -perm -u+x ! -name '*-native' -exec cp -t "$(STAGE)/domU/usr/bin" {} +
 	$(Q)cp $(addprefix $(TOP)/xenstore-scripts/,$(SCRIPTS)) "$(STAGE)/dom0/usr/sbin"
 	$(Q)for d in dom0 domU; do cp $(TOP)/packaging/xnem-unload "$(STAGE)/$$d/usr/sbin" || exit; done
+	$(Q)install -d "$(STAGE)/dom0/usr/bin"
+	$(Q)cp $(TOP)/tests/host/xnem-leakcheck "$(STAGE)/dom0/usr/bin"
 	$(Q)cp $(TOP)/xenstore-scripts/xnem-common.sh "$(STAGE)/dom0/usr/lib/xnem"
 	$(Q)[ ! -d $(TOP)/tests/scenarios/lib ] || { install -d "$(STAGE)/dom0/usr/lib/xnem-tests" && \
 		cp $(TOP)/tests/scenarios/lib/*.sh "$(STAGE)/dom0/usr/lib/xnem-tests"; }
