@@ -72,6 +72,21 @@ static inline void relax(void)
 #endif
 }
 
+/**
+ * Some looks without one at the clock: that is a system call where the guest's
+ * clock has no fast way (a PV guest of Xen).
+ */
+static unsigned int look_some(struct xnem *ctx, struct xnem_complete *done, unsigned int max)
+{
+	unsigned int n = 0;
+
+	for (int i = 0; i < 64 && !n; i++) {
+		relax();
+		n = xnem_page_take(ctx, done, max);
+	}
+	return n;
+}
+
 /** The same, looking for a while: spin_ns, and no longer than timeout_ns. */
 unsigned int xnem_page_spin(struct xnem *ctx, struct xnem_complete *done, unsigned int max,
 			    int64_t timeout_ns)
@@ -83,14 +98,12 @@ unsigned int xnem_page_spin(struct xnem *ctx, struct xnem_complete *done, unsign
 		spin = timeout_ns;
 	if (n || !spin)
 		return n;
+	n = look_some(ctx, done, max);
+	if (n)
+		return n;
 	until = xnem_now() + spin;
 	do {
-		for (int i = 0; i < 16; i++) {
-			n = xnem_page_take(ctx, done, max);
-			if (n)
-				return n;
-			relax();
-		}
-	} while (xnem_now() < until);
-	return 0;
+		n = look_some(ctx, done, max);
+	} while (!n && xnem_now() < until);
+	return n;
 }
