@@ -89,6 +89,9 @@ void xnem_region_ended(struct xnem_region *region)
 	if (region->posted || region->state >= XNEM_REGION_ENDED)
 		return;
 	region->state = XNEM_REGION_ENDED;
+	/* A next backend does not know it: nothing more is to be put there. */
+	if (region->ctx->cpage == region)
+		region->ctx->cpage = NULL;
 	list_del_init(&region->list); /* fe->pending */
 	list_add_tail(&region->list, &fe->ended);
 	xnem_reap_now(fe);
@@ -281,8 +284,6 @@ static void region_reap(struct xnem_region *region)
 	} else {
 		region->state = XNEM_REGION_DEAD;
 		list_del(&region->entry);
-		if (ctx->cpage == region)
-			ctx->cpage = NULL;
 		fe->used_pages -= region->nr_refs;
 		fe->nr_regions--;
 	}
