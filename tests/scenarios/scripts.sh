@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=sh
 # about: xnem-attach, xnem-detach and xnem-list against a real xenstore and real drivers
-# needs: guests=2 modules=yes
+# needs: guests=2 modules=yes backend=drv
 # shellcheck disable=SC2016 # commands in single quotes are expanded over there
 
 g1=$(guest_domid g1) g2=$(guest_domid g2)

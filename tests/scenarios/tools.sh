@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=sh
 # about: xnem-perf and xnem-stat: users, limits, all ways, a peer that vanishes
-# needs: guests=2 modules=yes
+# needs: guests=2 modules=yes backend=drv
 # shellcheck disable=SC1091,SC2016 # read in dom0; expanded over there
 . /usr/lib/xnem-tests/copies.sh
 
