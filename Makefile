@@ -48,7 +48,7 @@ MAKE_QUIET = $(MAKE) --no-print-directory
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
 
-##@ To see it run: a Xen host inside QEMU, no Xen and no root needed
+##@ To see it run: a Xen host inside QEMU; no Xen needed, and no root after make deps
 .PHONY: demo shell check check-native check-build check-host bench
 
 demo: stage ## send a file from guest to guest, over XNEM and over TCP (FILE=path, MODE=timed|counted)
@@ -81,6 +81,7 @@ lib: ## library and programs
 	$(call say,library and programs)
 	$(Q)$(MAKE_QUIET) -C $(TOP)/libxnem O="$(BUILD)/libxnem" all
 
+# Without BTF (CONFIG_...=): that would want the kernel's own vmlinux.
 # Kbuild takes its time to find out that there is nothing to do (it asks the compiler about
 # this kernel first), so it is asked only after a change.
 modules: kernel-headers kbuild-tree ## the kernel modules (KVER=release, KDIR=headers)
@@ -90,7 +91,7 @@ modules: kernel-headers kbuild-tree ## the kernel modules (KVER=release, KDIR=he
 			"$(KDIR)/.config" "$(KDIR)/Module.symvers" -newer "$$ko" | head -n 1)" ] || continue; \
 		printf 'xnem: module xnem-%s for Linux %s\n' "$$m" "$(KVER)"; \
 		rm -f "$$ko"; \
-		$(MAKE_QUIET) -C "$(KDIR)" M="$(KBUILD_DIR)/$$m" $(if $(V),V=$(V)) modules || exit; \
+		$(MAKE_QUIET) -C "$(KDIR)" M="$(KBUILD_DIR)/$$m" $(if $(V),V=$(V)) CONFIG_DEBUG_INFO_BTF_MODULES= modules || exit; \
 	done
 
 install: lib ## library, programs, scripts, man pages, udev rule (DESTDIR= prefix=)
