@@ -88,8 +88,12 @@
  *   4 Connected         4 Connected      requests may be posted
  *   5 Closing           any              the frontend wants an end: the
  *                                        backend unmaps, then Closing, Closed
- *   any                 5, 6, 0 (gone)   the backend ended: the frontend fails
- *                                        what is in flight and revokes
+ *   any                 5 Closing        an end is wanted, by the backend or by
+ *                                        the toolstack, which writes this node
+ *                                        while the backend goes on: the frontend
+ *                                        begins nothing new and enters Closing
+ *   any                 6, 0 (gone)      the backend has let go: the frontend
+ *                                        fails what is in flight and revokes
  *   6 Closed            6 Closed         nothing is shared
  *
  * From Closed a device comes back as long as online is "1": the frontend
