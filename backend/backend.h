@@ -146,8 +146,6 @@ struct xnem_region {
 	domid_t domid;
 	struct xnem_be *dev;
 	struct xnem_zone *zone;
-	/** Queue that registered it; NULL once that is disconnected. */
-	struct xnem_be_queue *queue;
 	struct xnem_worker *worker;
 	/** Jobs to tell when the last user is gone; owned by worker. */
 	struct xnem_job *dereg;
@@ -277,6 +275,8 @@ void xnem_queue_show(struct xnem_be_queue *q);
 /** Answer @job and give it back to the pool. */
 void xnem_job_answer(struct xnem_job *job, enum xnem_status status, u64 bytes_done, u64 data0,
 		     u64 data1);
+/** Put a copy behind the others of its queue. */
+void xnem_job_queue_copy(struct xnem_job *job);
 /** End a copy: drop its regions, answer. */
 void xnem_job_end_copy(struct xnem_job *job, enum xnem_status status);
 /** End all copies of @context; of the whole queue with @all. */

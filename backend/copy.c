@@ -176,9 +176,7 @@ static void settle_job(struct xnem_job *job)
 				       job->dst->refs, job->dst_pos + job->done,
 				       job->length - job->done);
 			list_del_init(&job->entry);
-			list_add_tail(&job->entry, &q->copies);
-			if (list_empty(&q->turn))
-				list_add_tail(&q->turn, &q->worker->active);
+			xnem_job_queue_copy(job);
 			return;
 		}
 	} else {

@@ -219,8 +219,8 @@ static enum xnem_status copy_allowed(const struct xnem_region *r, u32 access, u6
 	return XNEM_ST_OK;
 }
 
-static enum xnem_status begin_copy(struct xnem_be_queue *q, struct xnem_job *job,
-				   const struct xnem_request *req)
+static void begin_copy(struct xnem_be_queue *q, struct xnem_job *job,
+		       const struct xnem_request *req)
 {
 	u64 src_offset = le64_to_cpu(req->u.copy.src_offset);
 	u64 dst_offset = le64_to_cpu(req->u.copy.dst_offset);
@@ -232,7 +232,7 @@ static enum xnem_status begin_copy(struct xnem_be_queue *q, struct xnem_job *job
 
 	if (rests(q, job->context)) {
 		xnem_job_answer(job, XNEM_ST_AGAIN, 0, 0, 0);
-		return XNEM_ST_AGAIN;
+		return;
 	}
 	src = xnem_region_use(zone, le64_to_cpu(req->u.copy.src.id),
 			      le64_to_cpu(req->u.copy.src.key));
@@ -259,10 +259,8 @@ static enum xnem_status begin_copy(struct xnem_be_queue *q, struct xnem_job *job
 	job->dst_pos = dst->offset + dst_offset;
 	job->length = length;
 	xnem_walk_init(&job->walk, src->refs, job->src_pos, dst->refs, job->dst_pos, length);
-	list_add_tail(&job->entry, &q->copies);
-	if (list_empty(&q->turn))
-		list_add_tail(&q->turn, &q->worker->active);
-	return XNEM_ST_OK;
+	xnem_job_queue_copy(job);
+	return;
 
 out:
 	if (src)
@@ -270,7 +268,15 @@ out:
 	if (dst)
 		xnem_region_drop(dst);
 	xnem_job_answer(job, status, 0, 0, 0);
-	return status;
+}
+
+void xnem_job_queue_copy(struct xnem_job *job)
+{
+	struct xnem_be_queue *q = job->queue;
+
+	list_add_tail(&job->entry, &q->copies);
+	if (list_empty(&q->turn))
+		list_add_tail(&q->turn, &q->worker->active);
 }
 
 void xnem_job_end_copy(struct xnem_job *job, enum xnem_status status)

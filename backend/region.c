@@ -90,7 +90,6 @@ enum xnem_status xnem_region_register(struct xnem_be_queue *q, u32 context,
 	r->domid = dev->xdev->otherend_id;
 	r->dev = dev;
 	r->zone = dev->zone;
-	r->queue = q;
 	r->worker = q->worker;
 	refcount_set(&r->users, 1);
 
@@ -229,7 +228,6 @@ void xnem_region_orphan_all(struct xnem_be *dev)
 	struct xnem_region *r;
 
 	list_for_each_entry(r, &dev->regions, entry) {
-		r->queue = NULL;
 		r->dereg = NULL;
 		r->close = NULL;
 		WRITE_ONCE(r->gone, true);
