@@ -20,6 +20,9 @@ struct xnem_limits {
 	u32 regions;
 	u32 region_pages;
 	u32 pages;
+	/** 0: none; then window_pages means nothing. */
+	u32 windows;
+	u32 window_pages;
 };
 
 /**
@@ -44,11 +47,22 @@ static inline u64 xnem_pages_of(u32 offset, u64 length)
 	       (((length & (XNEM_PAGE_SIZE - 1)) + offset + XNEM_PAGE_SIZE - 1) >> XNEM_PAGE_SHIFT);
 }
 
+/** Entries of a register request's ref[] that are used. */
+u32 xnem_register_refs(u32 flags, u32 nr_pages, u32 nr_segments);
+
 /**
- * A completion, against the request it claims to answer: @op and @length (of
- * a copy) as posted.  False: the backend does not keep to the protocol.
+ * The segment table of a register request that is right otherwise: @nr (1 or
+ * more) entries that must have @length bytes in @nr_pages pages together.
  */
-bool xnem_check_completion(const struct xnem_completion *c, u16 op, u64 length);
+enum xnem_status xnem_check_segments(const struct xnem_segment *seg, u32 nr, u64 length,
+				     u32 nr_pages);
+
+/**
+ * A completion, against the request it claims to answer: @op, @flags and
+ * @length (of a copy) as posted.  False: the backend does not keep to the
+ * protocol.
+ */
+bool xnem_check_completion(const struct xnem_completion *c, u16 op, u16 flags, u64 length);
 
 /* Xenstore values: zero-terminated text.  All return true when it is right. */
 

@@ -43,6 +43,10 @@ static inline int xnem_status_errno(unsigned int status)
 		return -ECANCELED;
 	case XNEM_ST_AGAIN:
 		return -EAGAIN;
+	case XNEM_ST_CONTEXT:
+		return -EDESTADDRREQ;
+	case XNEM_ST_BUSY:
+		return -EBUSY;
 	default:
 		return -EPROTO;
 	}

@@ -89,7 +89,8 @@ static int ioc_register(struct xnem_ctx *ctx, void __user *uarg)
 	if (copy_from_user(&arg, uarg, sizeof(arg)))
 		return -EFAULT;
 	if (!all_zero(arg.reserved, ARRAY_SIZE(arg.reserved)) || (arg.flags & ~XNEM_REG_ANY_USER) ||
-	    !arg.access || (arg.access & ~(XNEM_REG_READ | XNEM_REG_WRITE)))
+	    arg.nr_segments || arg.reserved0 || !arg.access ||
+	    (arg.access & ~(XNEM_REG_READ | XNEM_REG_WRITE)))
 		return -EINVAL;
 	arg.handle = 0;
 	arg.limit = 0;
@@ -118,8 +119,7 @@ static int ioc_deregister(struct xnem_ctx *ctx, void __user *uarg)
 /* From the ioctl's form to the wire's; 0 or -EINVAL. */
 static int to_wire(const struct xnem_submit_req *from, struct xnem_request *to)
 {
-	if ((from->flags & ~XNEM_SUBMIT_CPAGE) ||
-	    !all_zero(from->reserved, ARRAY_SIZE(from->reserved)))
+	if ((from->flags & ~XNEM_SUBMIT_CPAGE) || from->immediate || from->reserved)
 		return -EINVAL;
 	memset(to, 0, sizeof(*to));
 	to->user_data = cpu_to_le64(from->user_data);
@@ -288,7 +288,7 @@ static int ioc_complete(struct xnem_ctx *ctx, void __user *uarg)
 
 	if (copy_from_user(&arg, uarg, sizeof(arg)))
 		return -EFAULT;
-	if (arg.reserved || (arg.flags & ~XNEM_COMPLETE_CPAGE) || !arg.max_count ||
+	if (arg.inbox_seen || (arg.flags & ~XNEM_COMPLETE_CPAGE) || !arg.max_count ||
 	    arg.min_count > arg.max_count)
 		return -EINVAL;
 	do {

@@ -193,7 +193,7 @@ static void take(struct xnem_fe *fe, const struct xnem_completion *c)
 		return;
 	}
 	rq = &q->rqs[id];
-	if (!xnem_check_completion(c, rq->op, rq->length)) {
+	if (!xnem_check_completion(c, rq->op, 0, rq->length)) {
 		queue_break(fe, "an answer does not fit its request");
 		return;
 	}

@@ -36,6 +36,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/uio.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -75,6 +76,14 @@ struct xnem_cookie {
 	unsigned char bytes[XNEM_COOKIE_SIZE];
 };
 
+/**
+ * A context's address, for messages.  Opaque: copy it, send it, compare it as
+ * bytes, as a cookie.  All zeroes is never a context's.
+ */
+struct xnem_address {
+	unsigned char bytes[XNEM_COOKIE_SIZE];
+};
+
 /** What a device is and allows; see xnem_get_info(). */
 struct xnem_device_info {
 	/** equal, non-zero ids can copy between each other; 0: no backend yet */
@@ -99,8 +108,19 @@ struct xnem_device_info {
 	uint32_t backend_domid;
 	/** requests a context may have in flight */
 	uint32_t max_inflight;
+	/** messages and notifications that an inbox holds; 0: no inbox */
+	uint32_t inbox_slots;
+	/** segments of one region; 1: no more than one */
+	uint32_t max_segments;
+	/** windows (regions larger than the grant table); 0: none */
+	uint32_t windows;
+	/** pages of 4096 bytes of a window */
+	uint32_t window_pages;
+	/** queues in use with the backend */
+	uint32_t queues;
+	uint32_t pad;
 	/** 0 now; later versions may use it */
-	uint64_t reserved[8];
+	uint64_t reserved[5];
 };
 
 /* ---- context ---------------------------------------------------------- */
@@ -199,13 +219,21 @@ int xnem_ping(struct xnem *ctx, int64_t timeout_ns, uint64_t *elapsed_ns);
 #define XNEM_WRITE (1u << 1)
 /** Flag: any user may use it; otherwise only processes of the same uid. */
 #define XNEM_ANY_USER (1u << 8)
+/** Flag: good for one copy; to later ones it is unknown (-ENOENT). */
+#define XNEM_ONCE (1u << 9)
+/**
+ * Flag: grant its pages piece by piece, when copies need them, also when it
+ * would fit at once.  Regions that do not fit are so without being asked.
+ */
+#define XNEM_WINDOWED (1u << 10)
 
 /**
  * xnem_register() - make memory a region
  * @ctx: a context
  * @addr: first byte, any alignment
  * @len: bytes, 1 to max_region_bytes of xnem_get_info()
- * @flags: XNEM_READ, XNEM_WRITE or both; and XNEM_ANY_USER if wanted
+ * @flags: XNEM_READ, XNEM_WRITE or both; and XNEM_ANY_USER, XNEM_ONCE,
+ *	XNEM_WINDOWED if wanted
  * @region: out: the region, owned by the caller until xnem_deregister() or
  *	xnem_close()
  *
@@ -237,6 +265,23 @@ int xnem_register(struct xnem *ctx, void *addr, size_t len, unsigned int flags,
 		  struct xnem_region **region);
 
 /**
+ * xnem_registerv() - make many pieces of memory one region
+ * @ctx: a context
+ * @iov: the pieces; positions in the region count through them in this order.
+ *	The array may be reused at once
+ * @iovcnt: how many, 1 to max_segments of xnem_get_info()
+ * @flags, @region: as xnem_register()
+ *
+ * The pieces may be in any order and may overlap.  Pieces of 0 bytes are left
+ * out; all together must not be empty.
+ *
+ * Return: as xnem_register(); -EINVAL also when there are too many pieces or
+ * their sum wraps; -EOPNOTSUPP also when the backend knows no segments.
+ */
+int xnem_registerv(struct xnem *ctx, const struct iovec *iov, int iovcnt, unsigned int flags,
+		   struct xnem_region **region);
+
+/**
  * xnem_deregister() - end a region
  * @region: a region, or NULL (nothing happens)
  *
@@ -255,12 +300,77 @@ int xnem_deregister(struct xnem_region *region);
 
 /** xnem_region_cookie() - its name for others; lives as long as the region. */
 const struct xnem_cookie *xnem_region_cookie(const struct xnem_region *region);
-/** xnem_region_addr() - its first byte. */
+/** xnem_region_addr() - its first byte (of the first piece). */
 void *xnem_region_addr(const struct xnem_region *region);
 /** xnem_region_length() - its bytes. */
 size_t xnem_region_length(const struct xnem_region *region);
 /** xnem_region_flags() - what it was registered with. */
 unsigned int xnem_region_flags(const struct xnem_region *region);
+
+/* ---- registration cache --------------------------------------------------- */
+
+/** A use of a buffer in the registration cache. */
+struct xnem_use {
+	/** the region's name, for others */
+	struct xnem_cookie cookie;
+	/** where the buffer begins in that region: add it to each offset */
+	uint64_t offset;
+	/** of the kernel */
+	uint32_t handle;
+	/** 1: it was there already; 0: it was made */
+	uint32_t hit;
+};
+
+/**
+ * xnem_cache_get() - a name for a buffer, from the registration cache
+ * @ctx: a context
+ * @addr: first byte, any alignment
+ * @len: bytes, 1 or more
+ * @flags: XNEM_READ, XNEM_WRITE or both; and XNEM_ANY_USER
+ * @use: out: the name; given back with xnem_cache_put()
+ *
+ * The kernel keeps regions that were made for buffers: a second use of the
+ * same buffer costs one short system call, no pin, no grant and no request.
+ * An entry is not found any more as soon as its memory has been unmapped,
+ * moved, discarded or replaced in any way, so there is nothing to tell the
+ * cache when memory is freed.  What is being used goes on with the memory as
+ * it was when the use began.
+ *
+ * Whoever was given the cookie can use it for as long as the entry is kept,
+ * also after xnem_cache_put(); who cannot have that uses xnem_register().
+ *
+ * xnem_getv_start() and operations with XNEM_OP_SRC_ADDR or XNEM_OP_DST_ADDR use
+ * the cache by themselves.
+ *
+ * Sleeps when the buffer is not there yet.
+ *
+ * Return: 0, or as xnem_register().
+ */
+int xnem_cache_get(struct xnem *ctx, const void *addr, size_t len, unsigned int flags,
+		   struct xnem_use *use);
+
+/**
+ * xnem_cache_put() - end a use
+ *
+ * Does not wait: a copy that another process has started goes on, with pages
+ * that stay pinned until it has ended.
+ *
+ * Return: 0, -EINVAL (no such use), -EPERM.
+ */
+int xnem_cache_put(struct xnem *ctx, const struct xnem_use *use);
+
+/**
+ * xnem_cache_limit() - how much memory the cache keeps, or none
+ * @ctx: a context
+ * @bytes: of entries without a use; 0: nothing is kept; UINT64_MAX: as much as
+ *	RLIMIT_MEMLOCK and the grant table allow (the default)
+ *
+ * Entries without a use go until it fits.  The environment's XNEM_CACHE, a
+ * number of bytes, sets what a context begins with.
+ *
+ * Return: 0, or an error of any call.
+ */
+int xnem_cache_limit(struct xnem *ctx, uint64_t bytes);
 
 /* ---- cookies ------------------------------------------------------------ */
 
@@ -318,8 +428,11 @@ int xnem_reachable(struct xnem *ctx, const struct xnem_cookie *cookie);
  *   -ERANGE      the range does not lie within the region
  *   -EFAULT      Xen refused a page
  *   -EHOSTDOWN   the region's owner ended during the copy
- *   -ECANCELED   the context was closed
+ *   -ECANCELED   xnem_cancel(), or the context was closed
  *   -EAGAIN      a temporary shortage, try again
+ *   -EBUSY       the inbox of the owner to be told is full: the copy is done
+ *                (*done), the notification is not; repeat it with 0 bytes
+ *   -EDESTADDRREQ  the owner to be told has no inbox; nothing was copied
  *   -EINVAL      the backend does not accept a field
  *   -EOPNOTSUPP  the backend does not know the operation
  *   -EPROTO      an answer that makes no sense, one that claims success for
@@ -393,6 +506,52 @@ int xnem_copy_start(struct xnem *ctx, const struct xnem_cookie *dst, uint64_t ds
 		    uint64_t user_data, xnem_req *req);
 
 /**
+ * xnem_getv_start() - start a copy into pieces of own memory
+ * @ctx: a context
+ * @iov: the pieces, any memory of this process, registered or not; the array
+ *	may be reused at once
+ * @iovcnt: how many, 1 to 1024
+ * @remote, @remote_off: the source, copied from there in one stretch
+ * @user_data, @req: as xnem_get_start()
+ *
+ * The pieces go through the registration cache.  Ends when all pieces have
+ * ended; bytes that are in place are counted from the first piece.
+ *
+ * Sleeps when a piece is not in the cache.
+ *
+ * Return: as xnem_get_start(), or as xnem_cache_get().
+ */
+int xnem_getv_start(struct xnem *ctx, const struct iovec *iov, int iovcnt,
+		    const struct xnem_cookie *remote, uint64_t remote_off, uint64_t user_data,
+		    xnem_req *req);
+
+/** xnem_putv_start() - start a copy from pieces of own memory; as xnem_getv_start(). */
+int xnem_putv_start(struct xnem *ctx, const struct iovec *iov, int iovcnt,
+		    const struct xnem_cookie *remote, uint64_t remote_off, uint64_t user_data,
+		    xnem_req *req);
+
+/** xnem_getv() - copy into pieces of own memory, and wait; see xnem_getv_start(), xnem_get(). */
+int xnem_getv(struct xnem *ctx, const struct iovec *iov, int iovcnt,
+	      const struct xnem_cookie *remote, uint64_t remote_off, uint64_t *done);
+
+/** xnem_putv() - copy from pieces of own memory, and wait; see xnem_getv_start(), xnem_put(). */
+int xnem_putv(struct xnem *ctx, const struct iovec *iov, int iovcnt,
+	      const struct xnem_cookie *remote, uint64_t remote_off, uint64_t *done);
+
+/**
+ * xnem_cancel() - ask for the end of a request
+ * @ctx: a context
+ * @req: a request of it
+ *
+ * Does not wait.  The request still ends, with -ECANCELED or what it came to
+ * before: its memory is in use until xnem_wait() or xnem_test() says so.
+ *
+ * Return: 0: asked.  -EBADR: no such request, or it has ended; -EAGAIN: too
+ * much in flight, try again; -EOPNOTSUPP; or an error of any call.
+ */
+int xnem_cancel(struct xnem *ctx, xnem_req req);
+
+/**
  * xnem_wait() - wait for the end of a request
  * @ctx: a context
  * @req: a request of it
@@ -429,13 +588,35 @@ enum xnem_kind {
 	XNEM_KIND_COPY = 0,
 	/** To the backend and back; the other fields are not looked at. */
 	XNEM_KIND_PING = 1,
+	/**
+	 * length bytes (at most XNEM_MESSAGE_MAX) at address src_offset to the
+	 * context with the address dst (a struct xnem_address copied there).
+	 */
+	XNEM_KIND_MESSAGE = 2,
 };
+
+/* Flags of an operation. */
+/** Start when all operations before it have ended, and let later ones wait. */
+#define XNEM_OP_FENCE (1u << 0)
+/** Copy: when it is done, tell the owner of the source (XNEM_EVENT_NOTIFY). */
+#define XNEM_OP_NOTIFY_SRC (1u << 1)
+/** Copy: when it is done, tell the owner of the destination. */
+#define XNEM_OP_NOTIFY_DST (1u << 2)
+/** Copy: stop where a region ends, with success and fewer bytes. */
+#define XNEM_OP_BOUNDED (1u << 3)
+/**
+ * Copy: src_offset is an address of this process, in the registration cache or
+ * registered now; src is zero.
+ */
+#define XNEM_OP_SRC_ADDR (1u << 4)
+/** Copy: likewise dst_offset and dst. */
+#define XNEM_OP_DST_ADDR (1u << 5)
 
 /** An operation to start. */
 struct xnem_op {
 	/** enum xnem_kind */
 	uint32_t kind;
-	/** 0 */
+	/** XNEM_OP_* */
 	uint32_t flags;
 	/** given back in its event */
 	uint64_t user_data;
@@ -445,22 +626,36 @@ struct xnem_op {
 	uint64_t src_offset;
 	/** first byte within the destination */
 	uint64_t dst_offset;
+	/** with XNEM_OP_NOTIFY_*: what the owner is told; else 0 */
+	uint64_t immediate;
 	/** source */
 	struct xnem_cookie src;
 	/** destination */
 	struct xnem_cookie dst;
 };
 
-/** The end of an operation. */
+/** What an event is. */
+enum xnem_event_kind {
+	/** An operation of this context has ended. */
+	XNEM_EVENT_DONE = 0,
+	/**
+	 * Somebody's copy with XNEM_OP_NOTIFY_* from or to a region of this
+	 * context is done: all its bytes are in place.  user_data is its
+	 * immediate, bytes its length, status 0.
+	 */
+	XNEM_EVENT_NOTIFY = 1,
+};
+
+/** An event. */
 struct xnem_event {
-	/** of the operation */
+	/** of the operation; notification: the immediate */
 	uint64_t user_data;
 	/** bytes from the start that are in place */
 	uint64_t bytes;
 	/** 0: all are; else a negative errno of the table above */
 	int32_t status;
-	/** 0 */
-	uint32_t reserved;
+	/** enum xnem_event_kind */
+	uint32_t kind;
 };
 
 /**
@@ -480,7 +675,7 @@ struct xnem_event {
 int xnem_submit(struct xnem *ctx, const struct xnem_op *ops, unsigned int n);
 
 /**
- * xnem_get_events() - learn of ends
+ * xnem_get_events() - learn of ends and notifications
  * @ctx: a context
  * @events: out: array of @max
  * @min: wait until so many are there; 0: do not wait
@@ -492,11 +687,124 @@ int xnem_submit(struct xnem *ctx, const struct xnem_op *ops, unsigned int n);
  * is not 0:
  *   -ETIMEDOUT  the time is over
  *   -EINTR      a signal handler ran (see xnem_wait())
- *   -ENOENT     nothing is under way
+ *   -ENOENT     nothing is under way (a context with an inbox waits: a
+ *               notification may come at any time)
  * else -EINVAL or an error of any call.
+ *
+ * Notifications are reported here alone; messages by xnem_recv() alone.  Without
+ * a wait it reads the process's own memory and makes no system call.
  */
 int xnem_get_events(struct xnem *ctx, struct xnem_event *events, unsigned int min, unsigned int max,
 		    int64_t timeout_ns);
+
+/* ---- messages --------------------------------------------------------------- */
+
+/** Bytes of a message. */
+#define XNEM_MESSAGE_MAX 64
+
+/** A message that has arrived. */
+struct xnem_message {
+	/** address of the sender; all zeroes when it has no inbox */
+	struct xnem_address from;
+	/** uid of the sender in its guest, as that guest's kernel says */
+	uint64_t tag;
+	/** domain id of the sender's guest; the backend's word */
+	uint32_t domid;
+	/** bytes of data */
+	uint32_t length;
+	/** the bytes, then zeroes */
+	unsigned char data[XNEM_MESSAGE_MAX];
+};
+
+/**
+ * xnem_get_address() - where messages to this context go
+ * @ctx: a context
+ * @address: out
+ *
+ * Any process in the zone that knows it can send to it.  It is gone with the
+ * backend, as regions are.
+ *
+ * Return: 0, -EOPNOTSUPP (the backend or the driver knows no messages), or an
+ * error of any call.
+ */
+int xnem_get_address(struct xnem *ctx, struct xnem_address *address);
+
+/**
+ * xnem_send() - send a message, and wait until it is delivered
+ * @ctx: a context
+ * @to: address of the receiver
+ * @data: the bytes
+ * @len: 0 to XNEM_MESSAGE_MAX
+ * @timeout_ns: longest wait for room in the receiver's inbox; 0: none
+ *
+ * Delivered means: in the receiver's inbox, not yet read.  Messages of one
+ * context to another arrive in order, each once.  A signal does not end it.
+ *
+ * Return: 0, or
+ *   -EBUSY   the receiver's inbox has no room
+ *   -ENOENT  no such receiver
+ *   -EXDEV   it is of another host, zone or backend
+ *   -EMSGSIZE, -EOPNOTSUPP, or an error of any call.
+ */
+int xnem_send(struct xnem *ctx, const struct xnem_address *to, const void *data, size_t len,
+	      int64_t timeout_ns);
+
+/**
+ * xnem_recv() - take a message
+ * @ctx: a context
+ * @message: out
+ * @timeout_ns: longest wait; 0: only look; XNEM_FOREVER: no limit
+ *
+ * Return: 0, or
+ *   -EAGAIN     none is there (with a timeout of 0)
+ *   -ETIMEDOUT  none came in time
+ *   -EINTR      a signal handler ran (see xnem_wait())
+ *   -EOPNOTSUPP, or an error of any call.
+ */
+int xnem_recv(struct xnem *ctx, struct xnem_message *message, int64_t timeout_ns);
+
+/* ---- events from elsewhere --------------------------------------------------- */
+
+/**
+ * xnem_set_eventfd() - an eventfd of the caller to signal
+ * @ctx: a context
+ * @fd: an eventfd; -1: none any more
+ *
+ * Its counter grows when requests have ended or something has come into the
+ * inbox, by whatever call that is then learned.  It may count several as one.
+ *
+ * Return: 0, -EBADF, -EINVAL, or an error of any call.
+ */
+int xnem_set_eventfd(struct xnem *ctx, int fd);
+
+/* ---- statistics -------------------------------------------------------------- */
+
+/** What a context has done since it was opened. */
+struct xnem_counts {
+	/** requests made (those for regions included), answered, failed */
+	uint64_t requests, completions, errors;
+	/** bytes copied by its requests */
+	uint64_t bytes;
+	/** messages and notifications that it has read */
+	uint64_t inbox;
+	/** registrations, and what the cache did */
+	uint64_t registered, cache_hits, cache_misses, cache_stale, cache_evicted;
+	/** pages of 4096 bytes pinned now; of these in the cache without a use */
+	uint64_t pages, cache_pages;
+	/** windows granted */
+	uint64_t windows;
+	/** system calls that the library made on the device */
+	uint64_t syscalls;
+	/** 0 now */
+	uint64_t reserved[10];
+};
+
+/**
+ * xnem_get_counts() - statistics of a context
+ *
+ * Works without a backend and a device.  Return: 0 or -EPERM.
+ */
+int xnem_get_counts(struct xnem *ctx, struct xnem_counts *counts);
 
 /* ---- text ------------------------------------------------------------------ */
 

@@ -178,7 +178,7 @@ static unsigned int take_events(struct xnem *ctx, struct xnem_event *events, uns
 		events[n].user_data = slot->user_data;
 		events[n].bytes = slot->bytes;
 		events[n].status = slot->status;
-		events[n].reserved = 0;
+		events[n].kind = XNEM_EVENT_DONE;
 		n++;
 		ctx->events_open--;
 		xnem_free_slot(ctx, slot);

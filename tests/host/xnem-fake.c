@@ -93,7 +93,7 @@ static int do_register(struct xnem_register *r)
 	struct rlimit limit;
 	unsigned int i;
 
-	if (r->reserved[0] || r->reserved[1] || r->reserved[2] || r->reserved[3] || !r->length ||
+	if (r->reserved[0] || r->reserved[1] || r->reserved[2] || r->nr_segments || r->reserved0 || !r->length ||
 	    r->addr + r->length < r->addr || !r->access || r->access & ~3u || r->flags & ~1u)
 		return -EINVAL;
 	if (r->length > MAX_BYTES)
@@ -214,7 +214,7 @@ static int do_submit(struct xnem_submit *s)
 		working = true;
 	}
 	for (s->submitted = 0; s->submitted < s->count && !err; q++) {
-		if (q->op > XNEM_REQ_OP_COPY || q->flags || q->reserved[0] || q->reserved[1])
+		if (q->op > XNEM_REQ_OP_COPY || q->flags || q->immediate || q->reserved)
 			err = -EINVAL;
 		else if (nr_queue + nr_done + nr_busy >= MAX_INFLIGHT)
 			err = -EAGAIN;
@@ -231,7 +231,7 @@ static int do_complete(struct xnem_get_completions *g)
 	struct timespec until;
 	int err = 0;
 
-	if (g->reserved || (g->flags & ~XNEM_COMPLETE_CPAGE) || !g->max_count ||
+	if (g->inbox_seen || (g->flags & ~XNEM_COMPLETE_CPAGE) || !g->max_count ||
 	    g->min_count > g->max_count)
 		return -EINVAL;
 	clock_gettime(CLOCK_REALTIME, &until);

@@ -70,8 +70,21 @@ struct xnem_info {
 	__u64 max_pages;
 	/** out: Xen pages of the device's regions now, quarantine included */
 	__u64 used_pages;
+	/** out: the context's address for messages; zero without an inbox */
+	struct xnem_uapi_cookie address;
+	/** out: bytes to map at offset 0 (see mmap below); 0: nothing */
+	__u32 pages_bytes;
+	/** out: slots of an inbox; 0: none */
+	__u32 inbox_slots;
+	/** out: segments of one region */
+	__u32 max_segments;
+	/** out: pages of a window, and windows; 0: no windowed regions */
+	__u32 window_pages;
+	__u32 windows;
+	/** out: queues in use with the backend */
+	__u32 queues;
 	/** in: 0 */
-	__u64 reserved[8];
+	__u64 reserved[7];
 };
 
 /* Access to a region. */
@@ -83,6 +96,21 @@ struct xnem_info {
 /* Flags of a registration. */
 /** Any user of the zone may use it; otherwise only one with the same uid. */
 #define XNEM_REG_ANY_USER (1u << 0)
+/** Good for one copy; to later ones it is unknown.  Still to be deregistered. */
+#define XNEM_REG_ONCE (1u << 1)
+/**
+ * Grant its pages piece by piece, when copies need them, also when it would fit
+ * (a region that does not fit is windowed without being asked).
+ */
+#define XNEM_REG_WINDOWED (1u << 2)
+
+/** A piece of memory; regions can have several. */
+struct xnem_seg {
+	/** first byte, any alignment */
+	__u64 addr;
+	/** bytes, 1 or more */
+	__u64 length;
+};
 
 /**
  * XNEM_IOC_REGISTER - pin memory and give it a name
@@ -91,7 +119,8 @@ struct xnem_info {
  * a snapshot of the mapping, and unmapping does not end it.  Pinned pages
  * count against RLIMIT_MEMLOCK of the process unless it has CAP_IPC_LOCK.
  *
- *   EINVAL      length 0, the range wraps, access has neither bit
+ *   EINVAL      length 0, the range wraps, access has neither bit, length is
+ *               not the sum of the segments, more segments than max_segments
  *   E2BIG       longer than max_region_bytes
  *   EFAULT      memory is missing, or not accessible as access wants it
  *   EOPNOTSUPP  memory that cannot be shared so: a device mapping, pages that
@@ -101,18 +130,21 @@ struct xnem_info {
  *   ENOMEM      RLIMIT_MEMLOCK would be passed (limit = 1 on return), or the
  *               system or the backend is short of memory (limit = 0)
  *   ENOSPC      the device's share of grant references is used up (by regions,
- *               or by pages in quarantine)
+ *               or by pages in quarantine), and it has no windows
  *   EMFILE      the device has as many regions as the backend allows
  *   EINTR       a signal came; nothing is registered
  */
 struct xnem_register {
-	/** in: first byte, any alignment */
+	/**
+	 * in: first byte, any alignment; with nr_segments the address of an array
+	 * of struct xnem_seg
+	 */
 	__u64 addr;
-	/** in: bytes, 1 .. max_region_bytes */
+	/** in: bytes, 1 .. max_region_bytes, of all segments together */
 	__u64 length;
 	/** in: XNEM_REG_READ, XNEM_REG_WRITE or both */
 	__u32 access;
-	/** in: XNEM_REG_ANY_USER or 0 */
+	/** in: XNEM_REG_ANY_USER, _ONCE, _WINDOWED */
 	__u32 flags;
 	/** out: number of the region in this context, for XNEM_IOC_DEREGISTER */
 	__u32 handle;
@@ -120,8 +152,12 @@ struct xnem_register {
 	__u32 limit;
 	/** out: the name to give to others */
 	struct xnem_uapi_cookie cookie;
+	/** in: 0: one piece; else entries at addr, up to max_segments */
+	__u32 nr_segments;
 	/** in: 0 */
-	__u64 reserved[4];
+	__u32 reserved0;
+	/** in: 0 */
+	__u64 reserved[3];
 };
 
 /**
@@ -141,9 +177,78 @@ struct xnem_deregister {
 	__u32 reserved[3];
 };
 
+/**
+ * XNEM_IOC_CACHE_GET - a name for a buffer, from the registration cache
+ *
+ * The cache is the context's: regions of whole pages that were made for a
+ * buffer and are kept after their use.  A hit makes no pin, no grant and no
+ * request.  An entry is not hit any more as soon as its mapping has changed
+ * (munmap, mremap, madvise, fork, truncate, copy on write ...); a use that has
+ * begun goes on with the pages as they were when it began.  The least recently
+ * used go first when memory or grants are short; entries in use do not go.
+ *
+ * Private read-only mappings are registered for the one use and not kept.
+ * A peer that was given the cookie can use it as long as the entry is kept,
+ * also after XNEM_IOC_CACHE_PUT; who cannot allow that uses XNEM_IOC_REGISTER.
+ *
+ * Errors as XNEM_IOC_REGISTER.
+ */
+struct xnem_cache_get {
+	/** in: first byte, any alignment */
+	__u64 addr;
+	/** in: bytes, 1 or more */
+	__u64 length;
+	/** in: XNEM_REG_READ, XNEM_REG_WRITE or both */
+	__u32 access;
+	/** in: XNEM_REG_ANY_USER or 0 */
+	__u32 flags;
+	/** out: of this use, for XNEM_IOC_CACHE_PUT */
+	__u32 handle;
+	/** out: with ENOMEM, 1 if RLIMIT_MEMLOCK was the reason */
+	__u32 limit;
+	/** out: the region's name */
+	struct xnem_uapi_cookie cookie;
+	/** out: where addr is in the region */
+	__u64 offset;
+	/** out: 1: it was there; 0: it was made */
+	__u32 hit;
+	/** in: 0 */
+	__u32 reserved0;
+	/** in: 0 */
+	__u64 reserved[2];
+};
+
+/**
+ * XNEM_IOC_CACHE_PUT - a use ends
+ *
+ * Does not wait.
+ *
+ *   EINVAL  no such use
+ */
+struct xnem_cache_put {
+	/** in */
+	__u32 handle;
+	/** in: 0 */
+	__u32 reserved[3];
+};
+
+/**
+ * XNEM_IOC_CACHE_LIMIT - how much the cache keeps
+ *
+ * Entries without a use go until it fits.  0: nothing is kept: every use makes
+ * a region and ends it.  Also empties the cache when limit is what it was.
+ */
+struct xnem_cache_limit {
+	/** in: Xen pages of entries without a use; ~0: as much as fits (default) */
+	__u64 max_pages;
+	/** in: 0 */
+	__u64 reserved[3];
+};
+
 /* Operations of a request. */
 #define XNEM_REQ_OP_PING 0
 #define XNEM_REQ_OP_COPY 1
+#define XNEM_REQ_OP_MESSAGE 2
 
 /* Flags of a request. */
 /**
@@ -151,6 +256,20 @@ struct xnem_deregister {
  * XNEM_IOC_COMPLETE.  EINVAL when the context has no completion page.
  */
 #define XNEM_SUBMIT_CPAGE (1u << 0)
+/** Start when all earlier requests of the context have ended; later ones wait. */
+#define XNEM_SUBMIT_FENCE (1u << 1)
+/** Copy: tell the owner of the source, of the destination, when it is done. */
+#define XNEM_SUBMIT_NOTIFY_SRC (1u << 2)
+#define XNEM_SUBMIT_NOTIFY_DST (1u << 3)
+/** Copy: stop where a region ends, with success and fewer bytes. */
+#define XNEM_SUBMIT_BOUNDED (1u << 4)
+/**
+ * Copy: src_offset (dst_offset) is an address of the caller, src (dst) is zero.
+ * It is looked up in the registration cache, and registered on a miss, which
+ * sleeps; the use ends with the request.  Errors as XNEM_IOC_CACHE_GET.
+ */
+#define XNEM_SUBMIT_SRC_ADDR (1u << 5)
+#define XNEM_SUBMIT_DST_ADDR (1u << 6)
 
 /** One request of XNEM_IOC_SUBMIT. */
 struct xnem_submit_req {
@@ -162,16 +281,24 @@ struct xnem_submit_req {
 	__u64 user_data;
 	/** in, copy: where from */
 	struct xnem_uapi_cookie src;
-	/** in, copy: where to */
+	/** in, copy: where to; message: address of the receiver */
 	struct xnem_uapi_cookie dst;
-	/** in, copy: first byte within the source region */
+	/**
+	 * in, copy: first byte within the source region; message: address of the
+	 * bytes to send
+	 */
 	__u64 src_offset;
 	/** in, copy: first byte within the destination region */
 	__u64 dst_offset;
-	/** in, copy: bytes; 0 is checked like any other and succeeds */
+	/**
+	 * in, copy: bytes; 0 is checked like any other and succeeds; message:
+	 * bytes, 0 .. 64
+	 */
 	__u64 length;
+	/** in, with XNEM_SUBMIT_NOTIFY_*: what the owner is told; else 0 */
+	__u64 immediate;
 	/** in: 0 */
-	__u64 reserved[2];
+	__u64 reserved;
 };
 
 /**
@@ -181,7 +308,8 @@ struct xnem_submit_req {
  * one that cannot be started; submitted says how many were, and the call
  * fails only when that is none.
  *
- *   EINVAL  an unknown operation or flag
+ *   EINVAL  an unknown operation or flag, a message that is too long
+ *   EOPNOTSUPP  the backend does not offer it
  *   EAGAIN  the context has max_inflight requests in flight (or finished and
  *           not fetched), or the queue is full: fetch completions first
  */
@@ -213,6 +341,9 @@ struct xnem_complete {
 	 *   EHOSTDOWN     the owner of a region went away during the copy
 	 *   ECANCELED     the context was closed
 	 *   EAGAIN        a temporary shortage; try again
+	 *   EBUSY         an inbox has no room: the message is not delivered, or
+	 *                 the copy is done (bytes_done) and its owner not told
+	 *   EDESTADDRREQ  the owner to be told has no inbox; nothing was copied
 	 *   ENOMEM        the backend is short of memory
 	 *   ENOTCONN      the backend went away before it answered
 	 *   EOPNOTSUPP    the backend does not know the operation
@@ -250,8 +381,8 @@ struct xnem_get_completions {
 	__u32 flags;
 	/** in, with XNEM_COMPLETE_CPAGE: entries read of the completion page */
 	__u32 cpage_seen;
-	/** in: 0 */
-	__u32 reserved;
+	/** in, with XNEM_COMPLETE_INBOX: slots read of the inbox */
+	__u32 inbox_seen;
 };
 
 /**
@@ -259,6 +390,75 @@ struct xnem_get_completions {
  * has more entries than cpage_seen.
  */
 #define XNEM_COMPLETE_CPAGE (1u << 0)
+/**
+ * The call also returns, with a count that may be 0, when the inbox has more
+ * slots than inbox_seen; and it waits for that when nothing is in flight.
+ */
+#define XNEM_COMPLETE_INBOX (1u << 1)
+
+/**
+ * XNEM_IOC_CANCEL - ask for the end of requests
+ *
+ * Does not wait: each of them has its completion as ever, with ECANCELED or
+ * what it came to before.
+ *
+ *   ENOENT      no request with this user_data is in flight
+ *   EAGAIN      the queue is full: fetch completions first
+ *   EOPNOTSUPP  the backend does not offer it
+ */
+struct xnem_cancel {
+	/** in: of the requests */
+	__u64 user_data;
+	/** out: how many the backend was asked to cancel */
+	__u32 count;
+	/** in: 0 */
+	__u32 reserved;
+};
+
+/**
+ * XNEM_IOC_EVENTFD - an eventfd to signal
+ *
+ * It is signalled after a request has ended, however it is reported, and after
+ * something has come into the inbox.  One a context; a new one replaces it.
+ *
+ *   EBADF, EINVAL  not an eventfd
+ */
+struct xnem_eventfd {
+	/** in: descriptor; -1: none any more */
+	__s32 fd;
+	/** in: 0 */
+	__u32 reserved[3];
+};
+
+/**
+ * XNEM_IOC_STATS - what this context has done since it was opened
+ *
+ * Works without a backend and a device.
+ */
+struct xnem_stats {
+	/** out: requests posted (regions' included) and answered */
+	__u64 requests;
+	__u64 completions;
+	/** out: of these with an error */
+	__u64 errors;
+	/** out: bytes copied by this context's requests */
+	__u64 bytes;
+	/** out: messages and notifications that came into the inbox (those read) */
+	__u64 inbox;
+	/** out: registrations, cache hits, misses, entries gone stale, entries evicted */
+	__u64 registered;
+	__u64 cache_hits;
+	__u64 cache_misses;
+	__u64 cache_stale;
+	__u64 cache_evicted;
+	/** out: Xen pages that are pinned now, and of these in the cache without a use */
+	__u64 pages;
+	__u64 cache_pages;
+	/** out: windows granted */
+	__u64 windows;
+	/** in: 0 */
+	__u64 reserved[7];
+};
 
 #define XNEM_IOC_MAGIC 'X'
 #define XNEM_IOC_INFO _IOWR(XNEM_IOC_MAGIC, 0x40, struct xnem_info)
@@ -266,12 +466,20 @@ struct xnem_get_completions {
 #define XNEM_IOC_DEREGISTER _IOWR(XNEM_IOC_MAGIC, 0x42, struct xnem_deregister)
 #define XNEM_IOC_SUBMIT _IOWR(XNEM_IOC_MAGIC, 0x43, struct xnem_submit)
 #define XNEM_IOC_COMPLETE _IOWR(XNEM_IOC_MAGIC, 0x44, struct xnem_get_completions)
+#define XNEM_IOC_CACHE_GET _IOWR(XNEM_IOC_MAGIC, 0x45, struct xnem_cache_get)
+#define XNEM_IOC_CACHE_PUT _IOWR(XNEM_IOC_MAGIC, 0x46, struct xnem_cache_put)
+#define XNEM_IOC_CACHE_LIMIT _IOWR(XNEM_IOC_MAGIC, 0x47, struct xnem_cache_limit)
+#define XNEM_IOC_CANCEL _IOWR(XNEM_IOC_MAGIC, 0x48, struct xnem_cancel)
+#define XNEM_IOC_EVENTFD _IOWR(XNEM_IOC_MAGIC, 0x49, struct xnem_eventfd)
+#define XNEM_IOC_STATS _IOWR(XNEM_IOC_MAGIC, 0x4a, struct xnem_stats)
 
 /*
- * mmap: offset 0, one page, shared, readable: the context's completion page
- * (xen/io/xnemif.h, section 6), which the backend writes and the process
- * polls, with no system call and no event.  Once a context.  Not inherited by
- * a child.
+ * mmap: offset 0, pages_bytes of XNEM_IOC_INFO, shared, readable and writable:
+ * the context's pages (xen/io/xnemif.h, section 6), 4096 bytes each: the
+ * control page, the completion page, and the inbox if there is one.  The
+ * backend writes the last two and the process polls them, with no system call
+ * and no event; the process writes the control page: inbox_cons and cpage_cons,
+ * each time it has read.  Once a context.  Not inherited by a child.
  *
  *   EINVAL      another offset or length, private, or executable
  *   EBUSY       the context has or had one
@@ -281,17 +489,25 @@ struct xnem_get_completions {
  * When the backend goes away, what had not ended by then is reported by
  * XNEM_IOC_COMPLETE with ENOTCONN, and the page does not change any more.
  *
- * poll: EPOLLIN when XNEM_IOC_COMPLETE has something (the completion page is
- * not looked at), EPOLLERR | EPOLLHUP when the device is gone.
+ * poll: EPOLLIN when XNEM_IOC_COMPLETE has something, when the completion page
+ * has more entries than control.cpage_cons says were read, or the inbox more
+ * slots than control.inbox_cons; EPOLLERR | EPOLLHUP when the device is gone.
  */
 
 #if defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
 #define XNEM_LAYOUT(cond) _Static_assert(cond, "xnem ioctl layout: " #cond)
 XNEM_LAYOUT(sizeof(struct xnem_uapi_cookie) == 16);
-XNEM_LAYOUT(sizeof(struct xnem_info) == 128);
+XNEM_LAYOUT(sizeof(struct xnem_info) == 160);
 XNEM_LAYOUT(sizeof(struct xnem_register) == 80);
 XNEM_LAYOUT(sizeof(struct xnem_deregister) == 16);
 XNEM_LAYOUT(sizeof(struct xnem_submit_req) == 88);
+XNEM_LAYOUT(sizeof(struct xnem_seg) == 16);
+XNEM_LAYOUT(sizeof(struct xnem_cache_get) == 80);
+XNEM_LAYOUT(sizeof(struct xnem_cache_put) == 16);
+XNEM_LAYOUT(sizeof(struct xnem_cache_limit) == 32);
+XNEM_LAYOUT(sizeof(struct xnem_cancel) == 16);
+XNEM_LAYOUT(sizeof(struct xnem_eventfd) == 16);
+XNEM_LAYOUT(sizeof(struct xnem_stats) == 160);
 XNEM_LAYOUT(sizeof(struct xnem_submit) == 32);
 XNEM_LAYOUT(sizeof(struct xnem_complete) == 24);
 XNEM_LAYOUT(sizeof(struct xnem_get_completions) == 40);

@@ -17,7 +17,7 @@
  * Trust.  The backend trusts nothing that a frontend writes: requests and
  * descriptor pages are copied to private memory once and checked there.  A
  * frontend believes a completion only as far as it matches a request it has
- * in flight.  The backend maps the queue's own pages and completion pages,
+ * in flight.  The backend maps the queue's own pages and contexts' pages,
  * nothing else; data and descriptor pages are reached by GNTTABOP_copy alone.
  *
  *
@@ -57,7 +57,11 @@
  *                    contexts      contexts a device
  *                    regions       regions a device
  *                    region-pages  pages of one region
- *                    pages         pages of all regions of the device
+ *                    pages         pages of all regions of the device that are
+ *                                  granted as a whole (windowed ones are not)
+ *                    windows       windows a device (section 8), 0..16; may be
+ *                                  absent: 0
+ *                    window-pages  pages of one window, 1..1024; may be absent
  *     fabric-id    16 hexadecimal digits.  Minted by the backend for its own
  *                  life and the device's zone: two frontends that read equal
  *                  values may copy between each other's regions.  Another
@@ -69,6 +73,8 @@
  *     version      decimal: the version it has chosen
  *     features     hexadecimal mask: the offered features that it will use
  *     num-queues   decimal: queues 0 .. num-queues-1 follow
+ *     windows      (with XNEM_FEAT_WINDOW) decimal: windows it keeps grants for,
+ *                  at most the limit
  *     queue-<n>/header-ref     grant reference of struct xnem_queue_header
  *     queue-<n>/sq-refs        space-separated grant references, 2^order of
  *                              them: the pages of the submission ring
@@ -143,12 +149,23 @@
  *
  * A context is a number that the frontend chooses, 0 .. contexts-1 (Linux:
  * one open of the device).  It names every request and region and exists from
- * its first request.  XNEM_OP_CLOSE_CONTEXT ends all of it: copies it asked
- * for end with XNEM_ST_CANCELLED (each gets its own answer), its regions
- * are deregistered, its completion page is unmapped; the answer comes after
- * all that.  A frontend posts it when no register or open request of the
- * context is unanswered, and posts nothing more for that context until it is
- * answered.
+ * its first request; all its requests go to one queue, that of the first
+ * (another one answers XNEM_ST_CONTEXT).  XNEM_OP_CLOSE_CONTEXT ends all of
+ * it: copies it asked for end with XNEM_ST_CANCELLED (each gets its own
+ * answer), its regions are deregistered, its pages are unmapped; the answer
+ * comes after all that.  A frontend posts it when no register or open request
+ * of the context is unanswered, and posts nothing more for that context until
+ * it is answered.
+ *
+ * XNEM_REQ_FENCE: the request starts when all requests that its context posted
+ * before it have ended, however they ended; requests posted after it start
+ * when it has ended.  Cancel, deregister, describe and close requests neither
+ * wait for a fence nor carry one.
+ *
+ * XNEM_OP_CANCEL asks for the end of an earlier request of its context.  Its
+ * answer says whether there was such a request (data[0] = 1, else 0).  The
+ * other request has its own answer: XNEM_ST_CANCELLED, with bytes_done, or
+ * what it came to before.
  *
  *
  * 5. Regions
@@ -160,6 +177,16 @@
  * first page and is length bytes long, contiguous over its pages in the order
  * given.  The references themselves are read once, at registration; later
  * requests carry none.
+ *
+ * A region may consist of several segments (XNEM_REGION_SEGMENTS, feature
+ * XNEM_FEAT_SEGMENTS), each with its own first byte and length, each with its
+ * own pages (two segments in one page name it twice).  Positions in the region
+ * count through them in the order given.  The table of struct xnem_segment is
+ * read at registration, too.
+ *
+ * A region with XNEM_REGION_ONCE is good for one copy: the first one that
+ * passes all checks; to every later one it is unknown.  It ends like any other
+ * (deregister or close).
  *
  * The backend answers with a cookie, {region id, key}: the name by which any
  * member of the zone can copy from or to it.  Ids are never used twice in a
@@ -181,8 +208,8 @@
  * not know.)
  *
  *
- * 6. Completion pages
- * ===================
+ * 6. A context's pages
+ * ====================
  *
  * A context may have a completion page (feature XNEM_FEAT_CPAGE, request
  * XNEM_OP_OPEN_CONTEXT): one page of the guest, granted writable, that the
@@ -195,8 +222,72 @@
  * counted from 0, modulo 2^32; entry i stands in slot i modulo
  * XNEM_CPAGE_ENTRIES and is valid when its seq is i + 1 (the frontend zeroes
  * the page).  The backend writes seq last, with release semantics, and the
- * reader loads it with acquire.  A context has one completion page in its
- * life; a reference that cannot be mapped ends the device.
+ * reader loads it with acquire.  A context opens its pages once in its life; a
+ * reference that cannot be mapped ends the device.
+ *
+ * With XNEM_OPEN_INBOX it also has an inbox, 2^inbox-order pages of
+ * struct xnem_inbox_slot, and a control page (struct xnem_context_control);
+ * both are granted writable.  Into the inbox the backend writes what others
+ * have for this context: messages and notifications (section 7).  Slots are
+ * counted as completion page entries are: slot i modulo their number is valid
+ * when its seq is i + 1.  The process says with control.inbox_cons how many it
+ * has read (store-release): these slots are free again, and this is the only
+ * word of that page that the backend reads.
+ *
+ * So that a process can also sleep on its inbox, the backend sets the
+ * context's bit in attention.contexts of its queue's header after the slot's
+ * seq (bit c % 32 of word c / 32), and notifies when attention.event is not 0
+ * then.  Setting and clearing bits are atomic operations on little-endian
+ * words.  The frontend that wants to sleep: event = 1; full barrier; take the
+ * bits (exchange with 0) once more.  The backend: set the bit; full barrier;
+ * read event.  Bits coalesce: many messages may make one event.
+ *
+ *
+ * 7. Messages and notifications
+ * =============================
+ *
+ * XNEM_OP_OPEN_CONTEXT with an inbox answers with the context's address,
+ * {id, key} as of a region but of another name space.  Whoever of the zone
+ * knows it can send a message of up to XNEM_MESSAGE_MAX bytes (XNEM_OP_MESSAGE,
+ * feature XNEM_FEAT_MESSAGE): it arrives whole, once, with the sender's address
+ * (zero when it has no inbox), tag and domain.  Messages of one context to
+ * another arrive in the order in which they were posted.
+ *
+ * A copy with XNEM_REQ_NOTIFY_SRC or XNEM_REQ_NOTIFY_DST or both (feature
+ * XNEM_FEAT_NOTIFY) puts its 64 bits of immediate data into the inbox of the
+ * context that owns that region, after all its bytes are in place and only
+ * when all are.  An owner without an inbox: XNEM_ST_CONTEXT before anything is
+ * copied.
+ *
+ * Room is by credits: free slots, of which one sending device may hold no more
+ * than half unread.  Without one the answer is XNEM_ST_BUSY: nothing was
+ * delivered; of a copy the bytes are in place (bytes_done says so) and the same
+ * notification can be tried again with a copy of 0 bytes.  (With both flags,
+ * the destination's owner is told first; when that failed, none is.)
+ *
+ *
+ * 8. Windows
+ * ==========
+ *
+ * A region with XNEM_REGION_WINDOWED (feature XNEM_FEAT_WINDOW) carries no
+ * references: the backend asks for those of a part when a copy needs it, and
+ * gives them back.  So a region can be larger than the grant table.
+ *
+ * Each device has the frontend's number of windows.  For window i the backend
+ * writes want[i] of queue 0's header (region, first page, count of pages; then
+ * seq, one more than before, with release semantics; the first is 1), sets bit
+ * i of attention.windows and always notifies.  The frontend, with no help of
+ * any process, grants these pages (read-only or writable as the region's
+ * access says) and posts XNEM_OP_DESCRIBE on queue 0 with the window, its seq
+ * and the references: in the request, or in one descriptor page.  With
+ * nr_pages = 0 it says that it cannot now, or that there is no such region any
+ * more.  The backend answers when it has let go of all these references: the
+ * frontend revokes them.  With the answer the window is free for the next want.
+ *
+ * A want that is not described within a second may have been given up: the
+ * describe request is answered at once, then.  A copy takes the windows of both
+ * its regions together or neither, so opposite copies do not lock each other; a
+ * copy that got no window in time ends with XNEM_ST_AGAIN.
  */
 #ifndef XEN_IO_XNEMIF_H
 #define XEN_IO_XNEMIF_H
@@ -230,18 +321,22 @@ typedef uint64_t xnem_le64;
  */
 /** Completion pages (section 6). */
 #define XNEM_FEAT_CPAGE (1ull << 0)
-/** Reserved: XNEM_OP_MESSAGE, up to 64 bytes to another context, by credits. */
+/** XNEM_OP_MESSAGE: up to 64 bytes to another context (section 7). */
 #define XNEM_FEAT_MESSAGE (1ull << 1)
-/** Reserved: XNEM_REQ_NOTIFY, immediate data for a region's owner. */
+/** XNEM_REQ_NOTIFY_*: immediate data for a region's owner (section 7). */
 #define XNEM_FEAT_NOTIFY (1ull << 2)
-/** Reserved: XNEM_REQ_FENCE, wait for earlier requests of the context. */
+/** XNEM_REQ_FENCE: wait for earlier requests of the context (section 4). */
 #define XNEM_FEAT_FENCE (1ull << 3)
-/** Reserved: windows, regions granted piece by piece when a copy wants them. */
+/** Windows: regions granted piece by piece when a copy wants them (section 8). */
 #define XNEM_FEAT_WINDOW (1ull << 4)
 /** Reserved: teams and collectives. */
 #define XNEM_FEAT_TEAM (1ull << 5)
 /** Reserved: atomic fetch-and-add and compare-and-swap on a region. */
 #define XNEM_FEAT_ATOMIC (1ull << 6)
+/** XNEM_REGION_SEGMENTS and XNEM_REGION_ONCE (section 5). */
+#define XNEM_FEAT_SEGMENTS (1ull << 7)
+/** XNEM_OP_CANCEL (section 4) and XNEM_REQ_BOUNDED. */
+#define XNEM_FEAT_CANCEL (1ull << 8)
 
 /** Operations (struct xnem_request.op). */
 enum xnem_op {
@@ -253,18 +348,18 @@ enum xnem_op {
 	XNEM_OP_DEREGISTER = 2,
 	/** Copy bytes from one region to another. */
 	XNEM_OP_COPY = 3,
-	/** Give a context its completion page. */
+	/** Give a context its pages (section 6). */
 	XNEM_OP_OPEN_CONTEXT = 4,
 	/** End a context with all its copies and regions. */
 	XNEM_OP_CLOSE_CONTEXT = 5,
-
-	/* Numbers below are reserved; version 0 answers XNEM_ST_UNSUPPORTED. */
-	/** Up to 64 inline bytes to an endpoint {device, context}. */
+	/** Up to 64 inline bytes to another context's inbox. */
 	XNEM_OP_MESSAGE = 16,
 	/** Ask for the end of an earlier request; it still gets its answer. */
 	XNEM_OP_CANCEL = 17,
-	/** More references of a region, or the answer to a wanted window. */
+	/** The answer to a wanted window; answered when it is let go of. */
 	XNEM_OP_DESCRIBE = 18,
+
+	/* Numbers below are reserved and answered XNEM_ST_UNSUPPORTED. */
 	/** Become a member of a team. */
 	XNEM_OP_TEAM_JOIN = 32,
 	/** Leave a team. */
@@ -280,10 +375,19 @@ enum xnem_op {
 /* Flags of a request. */
 /** Write a completion page entry for this request too. */
 #define XNEM_REQ_CPAGE (1u << 0)
-/** Reserved: put immediate data on the region owner's completion page. */
-#define XNEM_REQ_NOTIFY (1u << 1)
-/** Reserved: start after earlier requests of this context have ended. */
+/** Copy: put u.copy.immediate into the inbox of the source's owner. */
+#define XNEM_REQ_NOTIFY_SRC (1u << 1)
+/** Start after earlier requests of this context have ended (section 4). */
 #define XNEM_REQ_FENCE (1u << 2)
+/** Copy: put u.copy.immediate into the inbox of the destination's owner. */
+#define XNEM_REQ_NOTIFY_DST (1u << 3)
+/**
+ * Copy: length is the most to copy; where a region ends before, so does the
+ * copy, with XNEM_ST_OK and bytes_done < length.  Offsets must lie within
+ * their regions all the same.
+ */
+#define XNEM_REQ_BOUNDED (1u << 4)
+#define XNEM_REQ_ALL 0x1fu
 
 /* Access to a region (struct xnem_request.reg.access). */
 /** May be the source of copies. */
@@ -296,6 +400,13 @@ enum xnem_op {
 #define XNEM_REGION_ANY_TAG (1u << 0)
 /** reg.ref[] names descriptor pages, not the region's own pages. */
 #define XNEM_REGION_INDIRECT (1u << 1)
+/** Good for one copy (section 5). */
+#define XNEM_REGION_ONCE (1u << 2)
+/** Several segments: reg.offset is their number (section 5). */
+#define XNEM_REGION_SEGMENTS (1u << 3)
+/** No references now: windows (section 8). */
+#define XNEM_REGION_WINDOWED (1u << 4)
+#define XNEM_REGION_ALL 0x1fu
 
 /** References in a register request. */
 #define XNEM_INLINE_REFS 18
@@ -303,6 +414,31 @@ enum xnem_op {
 #define XNEM_DESC_REFS (XNEM_PAGE_SIZE / 4)
 /** Pages of the largest region that one register request describes. */
 #define XNEM_REGION_PAGES_MAX (XNEM_INLINE_REFS * XNEM_DESC_REFS)
+/** Pages of the largest windowed region: 8 TiB. */
+#define XNEM_WINDOWED_PAGES_MAX (1u << 31)
+/** Windows a device, and pages of a window, at most. */
+#define XNEM_WINDOWS_MAX 16
+#define XNEM_WINDOW_PAGES_MAX XNEM_DESC_REFS
+/** References in a describe request. */
+#define XNEM_DESCRIBE_REFS 20
+
+/** A segment of a region, 16 bytes, in a descriptor page. */
+struct xnem_segment {
+	/** Bytes, 1 or more. */
+	xnem_le64 length;
+	/** First byte within its first page, 0 .. 4095. */
+	xnem_le32 offset;
+	xnem_le32 pad;
+};
+
+/** Segments in a descriptor page, and of a region. */
+#define XNEM_DESC_SEGMENTS (XNEM_PAGE_SIZE / 16)
+#define XNEM_SEGMENTS_MAX 1024
+
+/** Bytes of a message. */
+#define XNEM_MESSAGE_MAX 64
+/** Largest order of an inbox. */
+#define XNEM_INBOX_ORDER_MAX 3
 
 /** A region's name for everybody: opaque, 16 bytes, unguessable. */
 struct xnem_cookie {
@@ -337,7 +473,10 @@ struct xnem_request {
 		struct {
 			/** Bytes, 1 or more. */
 			xnem_le64 length;
-			/** First byte within the first page, 0 .. 4095. */
+			/**
+			 * First byte within the first page, 0 .. 4095.  With
+			 * XNEM_REGION_SEGMENTS: segments, 1 .. XNEM_SEGMENTS_MAX.
+			 */
 			xnem_le32 offset;
 			/** XNEM_ACCESS_*, at least one. */
 			xnem_le32 access;
@@ -345,14 +484,20 @@ struct xnem_request {
 			xnem_le32 flags;
 			/**
 			 * Pages: exactly those that offset and length need,
-			 * (offset + length + 4095) / 4096.
+			 * (offset + length + 4095) / 4096; with
+			 * XNEM_REGION_SEGMENTS the sum of that over all segments.
 			 */
 			xnem_le32 nr_pages;
 			/**
-			 * Without XNEM_REGION_INDIRECT: the nr_pages (at most
-			 * XNEM_INLINE_REFS) references.  With it: references of
-			 * (nr_pages + 1023) / 1024 descriptor pages, which the
-			 * backend has read when it answers.  The rest is zero.
+			 * First the pages: without XNEM_REGION_INDIRECT the
+			 * nr_pages references; with it references of
+			 * (nr_pages + 1023) / 1024 descriptor pages; with
+			 * XNEM_REGION_WINDOWED none.  Then, with
+			 * XNEM_REGION_SEGMENTS, references of
+			 * (segments + 255) / 256 pages of struct xnem_segment.
+			 * Together at most XNEM_INLINE_REFS, the rest is zero.
+			 * Descriptor pages have been read when the request is
+			 * answered.
 			 */
 			xnem_le32 ref[XNEM_INLINE_REFS];
 		} reg;
@@ -375,20 +520,64 @@ struct xnem_request {
 			xnem_le64 src_offset;
 			xnem_le64 dst_offset;
 			xnem_le64 length;
-			xnem_le64 pad[5];
+			/** With XNEM_REQ_NOTIFY_*; else 0. */
+			xnem_le64 immediate;
+			xnem_le64 pad[4];
 		} copy;
-		/** XNEM_OP_OPEN_CONTEXT: reference of the completion page. */
+		/**
+		 * XNEM_OP_OPEN_CONTEXT.  Answer: with XNEM_OPEN_INBOX data[0],
+		 * data[1] are the context's address, id and key.
+		 */
 		struct {
+			/** Reference of the completion page. */
 			xnem_le32 cpage_ref;
+			/** XNEM_OPEN_* */
+			xnem_le32 flags;
+			/** With XNEM_OPEN_INBOX, else 0: of the control page. */
+			xnem_le32 control_ref;
+			/** Likewise: 0 .. XNEM_INBOX_ORDER_MAX. */
+			xnem_le32 inbox_order;
+			/** Likewise: the 2^inbox_order pages; the rest is zero. */
+			xnem_le32 inbox_ref[1u << XNEM_INBOX_ORDER_MAX];
+			xnem_le64 pad[6];
+		} open;
+		/** XNEM_OP_MESSAGE */
+		struct {
+			/** Address of the receiver. */
+			struct xnem_cookie to;
+			/** Bytes of data, 0 .. XNEM_MESSAGE_MAX; the rest is zero. */
+			xnem_le32 length;
+			xnem_le32 pad1;
+			unsigned char data[XNEM_MESSAGE_MAX];
+			xnem_le64 pad2;
+		} msg;
+		/** XNEM_OP_CANCEL */
+		struct {
+			/** The id of a request of the same context and queue. */
+			xnem_le32 id;
 			xnem_le32 pad1;
 			xnem_le64 pad[11];
-		} open;
+		} cancel;
+		/** XNEM_OP_DESCRIBE; its context is 0 and means nothing. */
+		struct {
+			/** The window, and the seq of the want that is answered. */
+			xnem_le32 window;
+			xnem_le32 seq;
+			/** As wanted, or 0. */
+			xnem_le32 nr_pages;
+			/** 1: ref[0] is a descriptor page, the rest is zero. */
+			xnem_le32 indirect;
+			xnem_le32 ref[XNEM_DESCRIBE_REFS];
+		} describe;
 		/** XNEM_OP_PING, XNEM_OP_CLOSE_CONTEXT: nothing more. */
 		struct {
 			xnem_le64 pad[12];
 		} none;
 	} u;
 };
+
+/** The context has an inbox and a control page. */
+#define XNEM_OPEN_INBOX (1u << 0)
 
 /** Status of a completion.  Numbers of its own, not an errno of any system. */
 enum xnem_status {
@@ -417,9 +606,11 @@ enum xnem_status {
 	XNEM_ST_CANCELLED = 11,
 	/** A temporary shortage; try again. */
 	XNEM_ST_AGAIN = 12,
-	/** The context exists already, or does not. */
+	/** The context has its pages already, or has no inbox, or is of another queue. */
 	XNEM_ST_CONTEXT = 13,
-	XNEM_ST_MAX = 13,
+	/** No room in an inbox now (section 7). */
+	XNEM_ST_BUSY = 14,
+	XNEM_ST_MAX = 14,
 };
 
 /** A completion, 32 bytes; the backend writes all of it, zeros included. */
@@ -449,13 +640,82 @@ struct xnem_ring_index {
 	xnem_le32 pad1[14];
 };
 
-/** The header page of a queue. The frontend zeroes it and sets event = 1. */
+/** Contexts a device, at most: each has a bit. */
+#define XNEM_CONTEXTS_MAX 1024
+
+/** What the backend has to say unasked (sections 6 and 8). */
+struct xnem_attention {
+	/** Written by the frontend: not 0: notify when a context's bit is set. */
+	xnem_le32 event;
+	xnem_le32 pad0[15];
+	/** Bit i: want[i] is new. */
+	xnem_le32 windows;
+	xnem_le32 pad1[15];
+	/** Bit c: something was put into context c's inbox. */
+	xnem_le32 contexts[XNEM_CONTEXTS_MAX / 32];
+};
+
+/** A window that the backend wants (section 8), 32 bytes. */
+struct xnem_want {
+	xnem_le64 region_id;
+	/** First page of the region, counted from 0. */
+	xnem_le32 page;
+	/** 1 .. limit "window-pages" */
+	xnem_le32 nr_pages;
+	xnem_le32 pad[3];
+	/** Written last. */
+	xnem_le32 seq;
+};
+
+/** The header page of a queue. The frontend zeroes it and sets sq.event and cq.event to 1. */
 struct xnem_queue_header {
 	/** Produced by the frontend. */
 	struct xnem_ring_index sq;
 	/** Produced by the backend. */
 	struct xnem_ring_index cq;
+	/** Written by the backend but for event. */
+	struct xnem_attention attention;
+	/** Written by the backend; queue 0 alone. */
+	struct xnem_want want[XNEM_WINDOWS_MAX];
 };
+
+/** A context's control page, written by its process (section 6). */
+struct xnem_context_control {
+	/** Slots of the inbox that have been read. */
+	xnem_le32 inbox_cons;
+	xnem_le32 pad0[15];
+	/**
+	 * Entries of the completion page that have been read.  For the guest's
+	 * own kernel; the backend does not look at it.
+	 */
+	xnem_le32 cpage_cons;
+	xnem_le32 pad1[15];
+};
+
+/** A slot of an inbox, 128 bytes. */
+struct xnem_inbox_slot {
+	/** Notification: the immediate data. Message: user_data of the request. */
+	xnem_le64 value;
+	/** Notification: bytes that were copied. Message: bytes of data. */
+	xnem_le64 bytes;
+	/** Address of the context that asked; zero when it has none. */
+	struct xnem_cookie from;
+	/** Its tag. */
+	xnem_le64 tag;
+	/** Message: the bytes, then zeroes. */
+	unsigned char data[XNEM_MESSAGE_MAX];
+	/** XNEM_INBOX_* */
+	xnem_le32 kind;
+	/** Domain of the context that asked. */
+	xnem_le32 domid;
+	xnem_le32 pad[3];
+	/** Index + 1 once the slot is whole. */
+	xnem_le32 seq;
+};
+
+#define XNEM_INBOX_MESSAGE 1
+#define XNEM_INBOX_NOTIFY 2
+#define XNEM_INBOX_SLOTS_PER_PAGE (XNEM_PAGE_SIZE / sizeof(struct xnem_inbox_slot))
 
 /** Entry of a completion page, 32 bytes. */
 struct xnem_cpage_entry {
@@ -463,7 +723,7 @@ struct xnem_cpage_entry {
 	xnem_le64 bytes_done;
 	/** enum xnem_status */
 	xnem_le32 status;
-	/** XNEM_CPAGE_*: what kind of entry; version 0 has completions only. */
+	/** XNEM_CPAGE_*: what kind of entry. */
 	xnem_le32 kind;
 	xnem_le32 pad;
 	/** Index + 1 once the entry is whole (section 6). */
@@ -472,10 +732,6 @@ struct xnem_cpage_entry {
 
 /** The entry completes a request; its user_data is the request's. */
 #define XNEM_CPAGE_COMPLETION 0
-/** Reserved: immediate data that a NOTIFY brought. */
-#define XNEM_CPAGE_NOTIFY 1
-/** Reserved: a message has arrived. */
-#define XNEM_CPAGE_MESSAGE 2
 
 #define XNEM_CPAGE_ENTRIES (XNEM_PAGE_SIZE / sizeof(struct xnem_cpage_entry))
 
@@ -497,11 +753,26 @@ XNEM_LAYOUT(sizeof(((struct xnem_request *)0)->u.copy) == 96);
 XNEM_LAYOUT(sizeof(((struct xnem_request *)0)->u.open) == 96);
 XNEM_LAYOUT(sizeof(((struct xnem_request *)0)->u.dereg) == 96);
 XNEM_LAYOUT(sizeof(((struct xnem_request *)0)->u.none) == 96);
+XNEM_LAYOUT(sizeof(((struct xnem_request *)0)->u.msg) == 96);
+XNEM_LAYOUT(sizeof(((struct xnem_request *)0)->u.cancel) == 96);
+XNEM_LAYOUT(sizeof(((struct xnem_request *)0)->u.describe) == 96);
+XNEM_LAYOUT(__builtin_offsetof(struct xnem_request, u.msg.data) == 56);
+XNEM_LAYOUT(__builtin_offsetof(struct xnem_request, u.describe.ref) == 48);
+XNEM_LAYOUT(sizeof(struct xnem_segment) == 16);
 XNEM_LAYOUT(sizeof(struct xnem_completion) == 32);
 XNEM_LAYOUT(__builtin_offsetof(struct xnem_completion, data) == 16);
 XNEM_LAYOUT(sizeof(struct xnem_ring_index) == 128);
 XNEM_LAYOUT(__builtin_offsetof(struct xnem_ring_index, cons) == 64);
-XNEM_LAYOUT(sizeof(struct xnem_queue_header) == 256);
+XNEM_LAYOUT(sizeof(struct xnem_attention) == 256);
+XNEM_LAYOUT(sizeof(struct xnem_want) == 32);
+XNEM_LAYOUT(__builtin_offsetof(struct xnem_want, seq) == 28);
+XNEM_LAYOUT(__builtin_offsetof(struct xnem_queue_header, attention) == 256);
+XNEM_LAYOUT(__builtin_offsetof(struct xnem_queue_header, want) == 512);
+XNEM_LAYOUT(sizeof(struct xnem_queue_header) == 1024);
+XNEM_LAYOUT(sizeof(struct xnem_context_control) == 128);
+XNEM_LAYOUT(sizeof(struct xnem_inbox_slot) == 128);
+XNEM_LAYOUT(__builtin_offsetof(struct xnem_inbox_slot, data) == 40);
+XNEM_LAYOUT(__builtin_offsetof(struct xnem_inbox_slot, seq) == 124);
 XNEM_LAYOUT(sizeof(struct xnem_cpage_entry) == 32);
 XNEM_LAYOUT(__builtin_offsetof(struct xnem_cpage_entry, seq) == 28);
 #undef XNEM_LAYOUT
