@@ -75,11 +75,15 @@ bench: ## run a measurement (BENCH=name; without it, says which there are)
 	$(Q)$(TOP)/bench/run $(BENCH)
 
 ##@ To use it on a Xen host
-.PHONY: modules lib install install-modules dkms-tree uninstall uninstall-modules
+.PHONY: modules lib mpich install install-modules dkms-tree uninstall uninstall-modules
 
 lib: ## library and programs
 	$(call say,library and programs)
 	$(Q)$(MAKE_QUIET) -C $(TOP)/libxnem O="$(BUILD)/libxnem" all
+
+mpich: ## MPICH with XNEM, from Debian's source (some 15 minutes, once); prints where it is
+	$(Q)$(TOP)/testbed/prepare $(TOP)/lmt_xnem/packages
+	$(Q)$(TOP)/lmt_xnem/build
 
 # Without BTF (CONFIG_...=): that would want the kernel's own vmlinux.
 # Kbuild takes its time to find out that there is nothing to do (it asks the compiler about
