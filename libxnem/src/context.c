@@ -33,8 +33,9 @@ int xnem_own(const struct xnem *ctx)
  * The kernel's ENOMEM becomes ENOBUFS: a caller can do something about its own
  * memory and its own limit, but not about theirs.
  */
-int xnem_ioctl(const struct xnem *ctx, unsigned long call, void *arg)
+int xnem_ioctl(struct xnem *ctx, unsigned long call, void *arg)
 {
+	atomic_fetch_add_explicit(&ctx->syscalls, 1, memory_order_relaxed);
 	if (ioctl(ctx->fd, call, arg) >= 0)
 		return 0;
 	return errno == ENOMEM ? -ENOBUFS : -errno;
@@ -170,8 +171,8 @@ XNEM_API int xnem_open(const char *device, struct xnem **out)
 	if (err)
 		goto close_fd;
 	init_alive(ctx);
-	if (info.connected)
-		xnem_page_open(ctx);
+	xnem_pages_open(ctx, &info);
+	xnem_cache_open(ctx);
 	*out = ctx;
 	return 0;
 
@@ -199,9 +200,15 @@ XNEM_API int xnem_close(struct xnem *ctx)
 		ctx->regions = region->next;
 		free(region);
 	}
+	while (ctx->deferred) {
+		struct xnem_vector *vector = ctx->deferred;
+
+		ctx->deferred = vector->next;
+		free(vector);
+	}
 	/* a child has no mapping there: it is not inherited */
 	if (own)
-		xnem_page_close(ctx);
+		xnem_pages_close(ctx);
 	if (ctx->poll_fd >= 0)
 		close(ctx->poll_fd);
 	if (ctx->wake_fd >= 0)
@@ -229,6 +236,7 @@ XNEM_API int xnem_get_info(struct xnem *ctx, struct xnem_device_info *out)
 	err = xnem_refresh(ctx, &info);
 	if (err)
 		return err;
+	xnem_pages_open(ctx, &info);
 	memset(out, 0, sizeof(*out));
 	out->fabric_id = info.fabric_id;
 	out->features = info.features;
@@ -241,7 +249,51 @@ XNEM_API int xnem_get_info(struct xnem *ctx, struct xnem_device_info *out)
 	out->device_id = info.device_id;
 	out->backend_domid = info.backend_domid;
 	out->max_inflight = info.max_inflight;
+	out->inbox_slots = info.inbox_slots;
+	out->max_segments = info.max_segments ? info.max_segments : 1;
+	out->windows = info.windows;
+	out->window_pages = info.window_pages;
+	out->queues = info.queues;
 	return 0;
+}
+
+XNEM_API int xnem_get_counts(struct xnem *ctx, struct xnem_counts *counts)
+{
+	struct xnem_stats stats;
+	int err = xnem_own(ctx);
+
+	if (err)
+		return err;
+	memset(&stats, 0, sizeof(stats));
+	err = xnem_ioctl(ctx, XNEM_IOC_STATS, &stats);
+	if (err)
+		return err;
+	memset(counts, 0, sizeof(*counts));
+	counts->requests = stats.requests;
+	counts->completions = stats.completions;
+	counts->errors = stats.errors;
+	counts->bytes = stats.bytes;
+	counts->inbox = stats.inbox;
+	counts->registered = stats.registered;
+	counts->cache_hits = stats.cache_hits;
+	counts->cache_misses = stats.cache_misses;
+	counts->cache_stale = stats.cache_stale;
+	counts->cache_evicted = stats.cache_evicted;
+	counts->pages = stats.pages;
+	counts->cache_pages = stats.cache_pages;
+	counts->windows = stats.windows;
+	counts->syscalls = atomic_load_explicit(&ctx->syscalls, memory_order_relaxed);
+	return 0;
+}
+
+XNEM_API int xnem_set_eventfd(struct xnem *ctx, int fd)
+{
+	struct xnem_eventfd arg = { .fd = fd };
+	int err = xnem_own(ctx);
+
+	if (err)
+		return err;
+	return fd < -1 ? -EBADF : xnem_ioctl(ctx, XNEM_IOC_EVENTFD, &arg);
 }
 
 static int make_poll_fd(struct xnem *ctx)
@@ -285,7 +337,7 @@ XNEM_API int xnem_fd(struct xnem *ctx)
 	if (!ret) {
 		ret = ctx->poll_fd;
 		/* what was fetched before nobody will announce again */
-		if (ctx->event_head != XNEM_NO_SLOT || ctx->page_open)
+		if (ctx->event_head != XNEM_NO_SLOT)
 			xnem_wake_poll(ctx);
 	}
 	pthread_mutex_unlock(&ctx->lock);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Cookies: id, key and fabric id, each 8 bytes little-endian, so that the
+ * Cookies and addresses: id, key and fabric id, each 8 bytes little-endian, so that the
  * bytes mean the same wherever they are sent.
  */
 #include <string.h>
@@ -22,23 +22,28 @@ static uint64_t get64(const unsigned char *p)
 	return v;
 }
 
-void xnem_cookie_pack(struct xnem_cookie *cookie, const struct xnem_uapi_cookie *in,
-		      uint64_t fabric)
+void xnem_bytes_pack(unsigned char bytes[XNEM_COOKIE_SIZE], const struct xnem_uapi_cookie *in,
+		     uint64_t fabric)
 {
-	put64(cookie->bytes, in->id);
-	put64(cookie->bytes + 8, in->key);
-	put64(cookie->bytes + 16, fabric);
+	put64(bytes, in->id);
+	put64(bytes + 8, in->key);
+	put64(bytes + 16, fabric);
 }
 
-void xnem_cookie_unpack(const struct xnem_cookie *cookie, struct xnem_uapi_cookie *out)
+void xnem_bytes_unpack(const unsigned char bytes[XNEM_COOKIE_SIZE], struct xnem_uapi_cookie *out)
 {
-	out->id = get64(cookie->bytes);
-	out->key = get64(cookie->bytes + 8);
+	out->id = get64(bytes);
+	out->key = get64(bytes + 8);
+}
+
+uint64_t xnem_bytes_fabric(const unsigned char bytes[XNEM_COOKIE_SIZE])
+{
+	return get64(bytes + 16);
 }
 
 XNEM_API uint64_t xnem_cookie_fabric(const struct xnem_cookie *cookie)
 {
-	return get64(cookie->bytes + 16);
+	return xnem_bytes_fabric(cookie->bytes);
 }
 
 XNEM_API void xnem_cookie_to_text(const struct xnem_cookie *cookie,

@@ -9,10 +9,6 @@
 
 #include "internal.h"
 
-/** Pauses of a call that waits for room, when nothing of its own is in flight. */
-#define PAUSE_MIN_NS 50000
-#define PAUSE_MAX_NS 2000000
-
 struct copy {
 	struct xnem *ctx;
 	const struct xnem_cookie *src, *dst;
@@ -93,8 +89,8 @@ static int start_copy(const struct copy *copy, unsigned int flags, uint64_t user
 		err = xnem_check_fabric(ctx, xnem_cookie_fabric(copy->dst), copy->dst_error);
 	if (err)
 		return err;
-	xnem_cookie_unpack(copy->src, &req.src);
-	xnem_cookie_unpack(copy->dst, &req.dst);
+	xnem_bytes_unpack(copy->src->bytes, &req.src);
+	xnem_bytes_unpack(copy->dst->bytes, &req.dst);
 	err = xnem_start(ctx, &req, 1, copy->flags | flags);
 	if (err < 0)
 		return err;
@@ -104,7 +100,7 @@ static int start_copy(const struct copy *copy, unsigned int flags, uint64_t user
 }
 
 /** Waits until a request may have ended somewhere, so that there may be room. */
-static int wait_for_room(struct xnem *ctx, int64_t *pause)
+int xnem_wait_for_room(struct xnem *ctx, int64_t *pause)
 {
 	struct timespec ts = { .tv_nsec = *pause };
 	int err = 0;
@@ -118,28 +114,36 @@ static int wait_for_room(struct xnem *ctx, int64_t *pause)
 	/* the queue is full of others' requests: nothing announces its room */
 	if (!own)
 		nanosleep(&ts, NULL);
-	if (*pause < PAUSE_MAX_NS)
+	if (*pause < XNEM_PAUSE_MAX_NS)
 		*pause *= 2;
 	return err == -ETIMEDOUT || err == -EINTR || err == -ENOENT ? 0 : err;
 }
 
+/** xnem_wait() without a limit, that no signal ends. */
+int xnem_wait_to_the_end(struct xnem *ctx, xnem_req req, uint64_t *done)
+{
+	int err;
+
+	do {
+		err = xnem_wait(ctx, req, XNEM_FOREVER, done);
+	} while (err == -EINTR);
+	return err;
+}
+
 static int copy_and_wait(const struct copy *copy, uint64_t *done)
 {
-	int64_t pause = PAUSE_MIN_NS;
+	int64_t pause = XNEM_PAUSE_MIN_NS;
 	uint64_t bytes = 0;
 	xnem_req req;
 	int err;
 
 	while ((err = start_copy(copy, 0, 0, &req)) == -EAGAIN) {
-		err = wait_for_room(copy->ctx, &pause);
+		err = xnem_wait_for_room(copy->ctx, &pause);
 		if (err)
 			break;
 	}
-	if (!err) {
-		do {
-			err = xnem_wait(copy->ctx, req, XNEM_FOREVER, &bytes);
-		} while (err == -EINTR);
-	}
+	if (!err)
+		err = xnem_wait_to_the_end(copy->ctx, req, &bytes);
 	if (done)
 		*done = bytes;
 	return err;
@@ -204,36 +208,113 @@ XNEM_API int xnem_copy_start(struct xnem *ctx, const struct xnem_cookie *dst, ui
 	return copy_and_go(&copy, user_data, req);
 }
 
-/** The kernel's form of an operation; 0 or why it cannot be one. */
-static int convert(struct xnem *ctx, const struct xnem_op *op, struct xnem_submit_req *req)
+/* one side of a copy: a region by its cookie, or own memory by its address */
+static int convert_side(struct xnem *ctx, const struct xnem_cookie *cookie, bool addr,
+			struct xnem_uapi_cookie *out)
 {
+	static const struct xnem_cookie none;
 	int err;
 
-	memset(req, 0, sizeof(*req));
-	req->user_data = op->user_data;
-	if (op->flags)
-		return -EINVAL;
-	switch (op->kind) {
-	case XNEM_KIND_PING:
-		req->op = XNEM_REQ_OP_PING;
-		return 0;
-	case XNEM_KIND_COPY:
-		break;
-	default:
-		return -EINVAL;
-	}
-	err = xnem_check_fabric(ctx, xnem_cookie_fabric(&op->src), -EXDEV);
+	if (addr)
+		return memcmp(cookie, &none, sizeof(none)) ? -EINVAL : 0;
+	err = xnem_check_fabric(ctx, xnem_cookie_fabric(cookie), -EXDEV);
 	if (!err)
-		err = xnem_check_fabric(ctx, xnem_cookie_fabric(&op->dst), -EXDEV);
-	if (err)
-		return err;
+		xnem_bytes_unpack(cookie->bytes, out);
+	return err;
+}
+
+static int convert_copy(struct xnem *ctx, const struct xnem_op *op, struct xnem_submit_req *req)
+{
+	static const struct {
+		uint32_t op, submit;
+	} flags[] = {
+		{ XNEM_OP_NOTIFY_SRC, XNEM_SUBMIT_NOTIFY_SRC },
+		{ XNEM_OP_NOTIFY_DST, XNEM_SUBMIT_NOTIFY_DST },
+		{ XNEM_OP_BOUNDED, XNEM_SUBMIT_BOUNDED },
+		{ XNEM_OP_SRC_ADDR, XNEM_SUBMIT_SRC_ADDR },
+		{ XNEM_OP_DST_ADDR, XNEM_SUBMIT_DST_ADDR },
+	};
+	uint32_t left = op->flags & ~XNEM_OP_FENCE;
+	int err;
+
+	for (unsigned int i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
+		if (left & flags[i].op)
+			req->flags |= flags[i].submit;
+		left &= ~flags[i].op;
+	}
+	if (left || (op->immediate && !(op->flags & (XNEM_OP_NOTIFY_SRC | XNEM_OP_NOTIFY_DST))))
+		return -EINVAL;
+	err = convert_side(ctx, &op->src, op->flags & XNEM_OP_SRC_ADDR, &req->src);
+	if (!err)
+		err = convert_side(ctx, &op->dst, op->flags & XNEM_OP_DST_ADDR, &req->dst);
 	req->op = XNEM_REQ_OP_COPY;
 	req->src_offset = op->src_offset;
 	req->dst_offset = op->dst_offset;
 	req->length = op->length;
-	xnem_cookie_unpack(&op->src, &req->src);
-	xnem_cookie_unpack(&op->dst, &req->dst);
-	return 0;
+	req->immediate = op->immediate;
+	return err;
+}
+
+static int convert_message(struct xnem *ctx, const struct xnem_op *op, struct xnem_submit_req *req)
+{
+	if (op->flags & ~XNEM_OP_FENCE || op->immediate || op->dst_offset)
+		return -EINVAL;
+	if (op->length > XNEM_MESSAGE_MAX)
+		return -EMSGSIZE;
+	req->op = XNEM_REQ_OP_MESSAGE;
+	req->src_offset = op->src_offset;
+	req->length = op->length;
+	return convert_side(ctx, &op->dst, false, &req->dst);
+}
+
+/** The kernel's form of an operation; 0 or why it cannot be one. */
+static int convert(struct xnem *ctx, const struct xnem_op *op, struct xnem_submit_req *req)
+{
+	memset(req, 0, sizeof(*req));
+	req->user_data = op->user_data;
+	if (op->flags & XNEM_OP_FENCE)
+		req->flags = XNEM_SUBMIT_FENCE;
+	switch (op->kind) {
+	case XNEM_KIND_PING:
+		req->op = XNEM_REQ_OP_PING;
+		return op->flags & ~XNEM_OP_FENCE ? -EINVAL : 0;
+	case XNEM_KIND_COPY:
+		return convert_copy(ctx, op, req);
+	case XNEM_KIND_MESSAGE:
+		return convert_message(ctx, op, req);
+	default:
+		return -EINVAL;
+	}
+}
+
+/**
+ * Why a request was not started.  The kernel does not tell which memory it was
+ * short of when it had to make a region; the cache does.
+ */
+int xnem_start_error(struct xnem *ctx, const struct xnem_submit_req *req, int err)
+{
+	static const struct {
+		uint32_t flag;
+		unsigned int access;
+	} sides[] = {
+		{ XNEM_SUBMIT_SRC_ADDR, XNEM_READ },
+		{ XNEM_SUBMIT_DST_ADDR, XNEM_WRITE },
+	};
+	struct xnem_use use;
+
+	for (unsigned int i = 0; i < 2 && err == -ENOBUFS; i++) {
+		uint64_t addr = i ? req->dst_offset : req->src_offset;
+
+		if (!(req->flags & sides[i].flag))
+			continue;
+		err = xnem_cache_get(ctx, (void *)(uintptr_t)addr, req->length, sides[i].access,
+				     &use);
+		if (!err) {
+			xnem_cache_put(ctx, &use);
+			err = -ENOBUFS;
+		}
+	}
+	return err;
 }
 
 XNEM_API int xnem_submit(struct xnem *ctx, const struct xnem_op *ops, unsigned int n)
@@ -271,7 +352,7 @@ XNEM_API int xnem_submit(struct xnem *ctx, const struct xnem_op *ops, unsigned i
 			break;
 		ret = xnem_start(ctx, reqs, count, SLOT_EVENT);
 		if (ret < 0) {
-			err = ret;
+			err = started ? ret : xnem_start_error(ctx, reqs, ret);
 			break;
 		}
 		started += (unsigned int)ret;

@@ -8,33 +8,33 @@
 
 #include "internal.h"
 
-XNEM_API int xnem_register(struct xnem *ctx, void *addr, size_t len, unsigned int flags,
-			   struct xnem_region **out)
+/* reg has the memory, flags are the caller's */
+static int make_region(struct xnem *ctx, struct xnem_register *reg, void *first, unsigned int flags,
+		       struct xnem_region **out)
 {
-	struct xnem_register reg = {
-		.addr = (uintptr_t)addr,
-		.length = len,
-	};
 	struct xnem_region *region;
-	int err = xnem_own(ctx);
+	struct xnem_info info;
+	int err;
 
-	if (err)
-		return err;
-	if (!out || flags & ~(XNEM_READ | XNEM_WRITE | XNEM_ANY_USER))
+	if (!out || flags & ~(XNEM_READ | XNEM_WRITE | XNEM_ANY_USER | XNEM_ONCE | XNEM_WINDOWED))
 		return -EINVAL;
 	region = calloc(1, sizeof(*region));
 	if (!region)
 		return -ENOMEM;
 	if (flags & XNEM_READ)
-		reg.access |= XNEM_REG_READ;
+		reg->access |= XNEM_REG_READ;
 	if (flags & XNEM_WRITE)
-		reg.access |= XNEM_REG_WRITE;
+		reg->access |= XNEM_REG_WRITE;
 	if (flags & XNEM_ANY_USER)
-		reg.flags |= XNEM_REG_ANY_USER;
+		reg->flags |= XNEM_REG_ANY_USER;
+	if (flags & XNEM_ONCE)
+		reg->flags |= XNEM_REG_ONCE;
+	if (flags & XNEM_WINDOWED)
+		reg->flags |= XNEM_REG_WINDOWED;
 
-	err = xnem_ioctl(ctx, XNEM_IOC_REGISTER, &reg);
+	err = xnem_ioctl(ctx, XNEM_IOC_REGISTER, reg);
 	if (err) {
-		if (err == -ENOBUFS && reg.limit)
+		if (err == -ENOBUFS && reg->limit)
 			err = -ENOMEM;
 		free(region);
 		return err;
@@ -44,14 +44,15 @@ XNEM_API int xnem_register(struct xnem *ctx, void *addr, size_t len, unsigned in
 	 * a new life meanwhile, the region is gone and its name then means
 	 * nothing there, which is what a user of it will be told.
 	 */
-	xnem_refresh(ctx, NULL);
-	xnem_cookie_pack(&region->cookie, &reg.cookie,
-			 atomic_load_explicit(&ctx->fabric, memory_order_relaxed));
+	if (!xnem_refresh(ctx, &info))
+		xnem_pages_open(ctx, &info);
+	xnem_bytes_pack(region->cookie.bytes, &reg->cookie,
+			atomic_load_explicit(&ctx->fabric, memory_order_relaxed));
 	region->ctx = ctx;
-	region->addr = addr;
-	region->length = len;
+	region->addr = first;
+	region->length = reg->length;
 	region->flags = flags;
-	region->handle = reg.handle;
+	region->handle = reg->handle;
 
 	pthread_mutex_lock(&ctx->lock);
 	region->next = ctx->regions;
@@ -61,6 +62,65 @@ XNEM_API int xnem_register(struct xnem *ctx, void *addr, size_t len, unsigned in
 	pthread_mutex_unlock(&ctx->lock);
 	*out = region;
 	return 0;
+}
+
+XNEM_API int xnem_register(struct xnem *ctx, void *addr, size_t len, unsigned int flags,
+			   struct xnem_region **out)
+{
+	struct xnem_register reg = {
+		.addr = (uintptr_t)addr,
+		.length = len,
+	};
+	int err = xnem_own(ctx);
+
+	return err ? err : make_region(ctx, &reg, addr, flags, out);
+}
+
+XNEM_API int xnem_registerv(struct xnem *ctx, const struct iovec *iov, int iovcnt,
+			    unsigned int flags, struct xnem_region **out)
+{
+	struct xnem_register reg = { 0 };
+	struct xnem_info info;
+	struct xnem_seg *segs;
+	void *first = NULL;
+	int err = xnem_own(ctx);
+
+	if (err)
+		return err;
+	if (!iov || iovcnt < 1)
+		return -EINVAL;
+	segs = calloc((size_t)iovcnt, sizeof(*segs));
+	if (!segs)
+		return -ENOMEM;
+	for (int i = 0; i < iovcnt; i++) {
+		if (!iov[i].iov_len)
+			continue;
+		if (reg.length + iov[i].iov_len < reg.length) {
+			err = -EINVAL;
+			goto out;
+		}
+		if (!reg.nr_segments)
+			first = iov[i].iov_base;
+		segs[reg.nr_segments].addr = (uintptr_t)iov[i].iov_base;
+		segs[reg.nr_segments++].length = iov[i].iov_len;
+		reg.length += iov[i].iov_len;
+	}
+	if (reg.nr_segments > 1) {
+		err = xnem_refresh(ctx, &info);
+		if (err)
+			goto out;
+		if (info.connected && info.max_segments <= 1)
+			err = -EOPNOTSUPP;
+		reg.addr = (uintptr_t)segs;
+	} else {
+		reg.nr_segments = 0;
+		reg.addr = (uintptr_t)first;
+	}
+	if (!err)
+		err = make_region(ctx, &reg, first, flags, out);
+out:
+	free(segs);
+	return err;
 }
 
 /**

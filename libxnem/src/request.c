@@ -8,7 +8,7 @@
 
 #include "internal.h"
 
-static xnem_req slot_id(const struct xnem *ctx, const struct slot *slot)
+xnem_req xnem_slot_id(const struct xnem *ctx, const struct slot *slot)
 {
 	return (uint64_t)slot->gen << 32 | (uint32_t)(slot - ctx->slots);
 }
@@ -97,26 +97,74 @@ static void push_event(struct xnem *ctx, struct slot *slot)
 	ctx->event_tail = index;
 }
 
-/** A request has ended; ctx->lock is held. */
-static void end_slot(struct xnem *ctx, struct slot *slot, int32_t status, uint64_t bytes)
+static void report(struct xnem *ctx, struct slot *slot)
 {
-	if (slot->state == SLOT_INFLIGHT)
-		ctx->inflight--;
-	if (slot->flags & SLOT_PAGE)
-		ctx->page_open--;
-	/* success means every byte: a shorter one is a defect below us */
-	if (status > 0 || bytes > slot->length || (status == 0 && bytes != slot->length)) {
-		status = -EPROTO;
-		if (bytes > slot->length)
-			bytes = 0;
-	}
 	slot->state = SLOT_DONE;
-	slot->status = status;
-	slot->bytes = bytes;
 	if (slot->flags & SLOT_ORPHAN)
 		xnem_free_slot(ctx, slot);
 	else if (slot->flags & SLOT_EVENT)
 		push_event(ctx, slot);
+}
+
+/**
+ * n pieces of a group have ended, the first of them at pos with its first
+ * bytes in place.
+ */
+static void end_pieces(struct xnem *ctx, struct slot *group, uint32_t n, uint64_t pos,
+		       uint64_t bytes, int32_t status)
+{
+	if (status && pos + bytes < group->bytes)
+		group->bytes = pos + bytes;
+	if (status && (!group->status || pos < group->failed_pos)) {
+		group->status = status;
+		group->failed_pos = pos;
+	}
+	group->left -= n;
+	if (!group->left)
+		report(ctx, group);
+}
+
+/** The last n pieces of a group, from pos on, will not be started. */
+void xnem_end_pieces(struct xnem *ctx, xnem_req group, uint32_t n, uint64_t pos, int status)
+{
+	struct slot *slot = xnem_find(ctx, group);
+
+	if (slot)
+		end_pieces(ctx, slot, n, pos, 0, status);
+}
+
+/** A request has ended; ctx->lock is held. */
+static void end_slot(struct xnem *ctx, struct slot *slot, int32_t status, uint64_t bytes)
+{
+	bool fewer = bytes < slot->length && !(slot->flags & SLOT_SHORT);
+
+	if (slot->state == SLOT_INFLIGHT)
+		ctx->inflight--;
+	if (slot->flags & SLOT_PAGE)
+		ctx->page_open--;
+	if (slot->flags & SLOT_NO_BYTES) {
+		bytes = status ? 0 : slot->length;
+		fewer = false;
+	}
+	/* success means every byte: a shorter one is a defect below us */
+	if (status > 0 || bytes > slot->length || (status == 0 && fewer)) {
+		status = -EPROTO;
+		if (bytes > slot->length)
+			bytes = 0;
+	}
+	if (slot->flags & SLOT_PIECE) {
+		struct slot *group = xnem_find(ctx, slot->group);
+		uint64_t pos = slot->pos;
+
+		/* its end may be known before its submit call has returned */
+		xnem_free_slot(ctx, slot);
+		if (group)
+			end_pieces(ctx, group, 1, pos, bytes, status);
+		return;
+	}
+	slot->status = status;
+	slot->bytes = bytes;
+	report(ctx, slot);
 }
 
 /** Ends what the kernel had before the fetch of this epoch. */
@@ -125,7 +173,8 @@ static void end_all(struct xnem *ctx, int32_t status)
 	for (uint32_t i = 0; i < ctx->nr_slots; i++) {
 		struct slot *slot = &ctx->slots[i];
 
-		if (slot->state == SLOT_INFLIGHT && slot->epoch < ctx->epoch)
+		if (slot->state == SLOT_INFLIGHT && !(slot->flags & SLOT_GROUP) &&
+		    slot->epoch < ctx->epoch)
 			end_slot(ctx, slot, status, 0);
 	}
 }
@@ -147,33 +196,73 @@ static int32_t refine(struct xnem *ctx, const struct slot *slot, int32_t status)
 	return slot->flags & SLOT_OWN ? -ESTALE : -EXDEV;
 }
 
-/** Looks at the completion page for which the kernel is asked once. */
-#define LOOKS_PER_CALL 1024
+/**
+ * A sleep in the kernel that also ends for the inbox has to end for that alone,
+ * as it would not be told that nothing is in flight.
+ */
+#define DOUBT_AFTER_NS 1000000000
+#define DOUBT_NS 1000000
+
+/** What the fetcher knows when it asks. */
+struct ask {
+	int64_t timeout_ns;
+	/** there are these pages */
+	bool page, inbox;
+	uint32_t inbox_known;
+	/** requests are in flight */
+	bool open;
+	/** in: the last answer raised doubts; out: this one has */
+	bool doubt;
+	/** out: the kernel was asked for the inbox, too */
+	bool asked_inbox;
+};
 
 /* Completions from the kernel, and from the page if it has some by then. */
 static int ask_kernel(struct xnem *ctx, struct xnem_complete *done, unsigned int *count,
-		      int64_t timeout_ns)
+		      struct ask *ask)
 {
+	int64_t limit = ask->doubt ? DOUBT_NS : ask->open && ask->inbox ? DOUBT_AFTER_NS : -1;
+	bool limited = limit >= 0 && (ask->timeout_ns < 0 || ask->timeout_ns > limit);
+	int64_t timeout_ns = limited ? limit : ask->timeout_ns;
+	bool inbox = ask->inbox && !ask->doubt;
 	struct xnem_get_completions get = {
 		.completions = (uintptr_t)done,
 		.max_count = XNEM_FETCH_MAX / 2,
 		.min_count = timeout_ns == 0 ? 0 : 1,
 		.timeout_ns = timeout_ns,
-		.flags = ctx->page ? XNEM_COMPLETE_CPAGE : 0,
-		.cpage_seen = ctx->page_read,
 	};
-	int err = xnem_ioctl(ctx, XNEM_IOC_COMPLETE, &get);
+	int err;
 
+	if (ask->page) {
+		get.flags |= XNEM_COMPLETE_CPAGE;
+		get.cpage_seen = ctx->page_read;
+	}
+	if (inbox) {
+		get.flags |= XNEM_COMPLETE_INBOX;
+		get.inbox_seen = ask->inbox_known;
+	}
+	ask->asked_inbox = inbox;
+	err = xnem_ioctl(ctx, XNEM_IOC_COMPLETE, &get);
 	if (!err && get.count > XNEM_FETCH_MAX / 2)
 		err = -EPROTO;
 	*count = err ? 0 : get.count;
-	if (ctx->page)
+	if (ask->page)
 		*count += xnem_page_take(ctx, done + *count, XNEM_FETCH_MAX / 2);
+	/* nothing has come in a long time: is it still in flight? */
+	ask->doubt = err == -ETIME && limited && inbox;
 	/* -ENOENT, -ETIME: the page may have it by now */
 	if (*count)
 		return 0;
-	/* the kernel has seen more ends than the page has: not an honest backend */
-	return err || !timeout_ns ? err : -EPROTO;
+	if (err || !timeout_ns || (inbox && xnem_inbox_news(ctx, ask->inbox_known)))
+		return err;
+	/*
+	 * The kernel has seen more ends than the page has: not an honest
+	 * backend.  Or it thought of the inbox: ask again without.
+	 */
+	if (!inbox)
+		return -EPROTO;
+	ask->doubt = true;
+	return 0;
 }
 
 /**
@@ -189,25 +278,54 @@ static int ask_kernel(struct xnem *ctx, struct xnem_complete *done, unsigned int
 int xnem_fetch(struct xnem *ctx, int64_t timeout_ns, bool for_events)
 {
 	struct xnem_complete done[XNEM_FETCH_MAX];
-	bool only_page = ctx->page_open && ctx->page_open == ctx->inflight + ctx->submitting;
+	struct ask ask = {
+		.timeout_ns = timeout_ns,
+		.page = ctx->page,
+		.inbox = ctx->inbox && !ctx->inbox_error,
+		.open = ctx->inflight || ctx->submitting,
+		.doubt = ctx->doubt,
+	};
+	/* nothing that the kernel alone knows */
+	bool only_page = ask.page && ctx->page_open == ctx->inflight + ctx->submitting;
 	unsigned int count = 0;
+	bool news = false, asked = false;
 	bool wake = false;
+	int inbox_error = 0;
 	int err = 0;
 
+	xnem_inbox_look(ctx);
+	ask.inbox_known = ctx->inbox_known;
 	ctx->fetching = true;
+	ctx->doubt = false;
 	ctx->epoch++;
 	pthread_mutex_unlock(&ctx->lock);
-	if (ctx->page)
-		count = xnem_page_spin(ctx, done, XNEM_FETCH_MAX, timeout_ns);
+	if (ask.page) {
+		count = xnem_page_spin(ctx, done, XNEM_FETCH_MAX, ask.inbox_known, timeout_ns);
+		news = xnem_inbox_news(ctx, ask.inbox_known);
+	}
 	/*
 	 * With nothing on the page: ask the kernel, but not with each look when
 	 * all that is open will be on the page.  Now and then it is asked all
 	 * the same, for what was lost with the backend.
 	 */
-	if (!count && (timeout_ns || !only_page || ++ctx->looks % LOOKS_PER_CALL == 0))
-		err = ask_kernel(ctx, done, &count, timeout_ns);
+	if (!count && !news && (timeout_ns || !only_page || ++ctx->looks >= XNEM_LOOKS_PER_CALL)) {
+		asked = true;
+		ctx->looks = 0;
+		err = ask_kernel(ctx, done, &count, &ask);
+	}
+	/* the kernel does not wait for the inbox; or time to see whether it would */
+	if (asked && ask.inbox && !count &&
+	    (err == -ENOENT ? ask.asked_inbox : !err && !timeout_ns && only_page)) {
+		inbox_error = xnem_inbox_alive(ctx);
+		if (err && !inbox_error)
+			inbox_error = -ESTALE;
+	}
 	pthread_mutex_lock(&ctx->lock);
 	ctx->fetching = false;
+	if (asked)
+		ctx->doubt = ask.doubt;
+	if (inbox_error)
+		ctx->inbox_error = inbox_error;
 
 	for (uint32_t i = 0; !err && i < count; i++) {
 		struct slot *slot = xnem_find(ctx, done[i].user_data);
@@ -238,37 +356,50 @@ int xnem_fetch(struct xnem *ctx, int64_t timeout_ns, bool for_events)
 		xnem_wake_poll(ctx);
 	if (ctx->waiters)
 		pthread_cond_broadcast(&ctx->changed);
+	/* there may be room now */
+	if (ctx->deferred)
+		xnem_pump(ctx);
 	return err;
+}
+
+/** What the library has to know of a request. */
+static unsigned int flags_of(const struct xnem_submit_req *req)
+{
+	if (req->op != XNEM_REQ_OP_COPY)
+		return SLOT_NO_BYTES;
+	return req->flags & XNEM_SUBMIT_BOUNDED ? SLOT_SHORT : 0;
 }
 
 /**
  * Gives slots to requests; how many got one.  They are answered on the
- * completion page if it has room for them, and nobody sleeps in poll.
+ * completion page as long as it has room for them.
  */
 static unsigned int take_slots(struct xnem *ctx, struct xnem_submit_req *reqs, unsigned int n,
-			       unsigned int flags)
+			       unsigned int flags, xnem_req group, uint64_t pos)
 {
 	uint64_t fabric = atomic_load_explicit(&ctx->fabric, memory_order_relaxed);
-	bool page = ctx->page && !ctx->page_gone && ctx->poll_fd < 0 &&
-		    ctx->page_open + n <= XNEM_CPAGE_ENTRIES;
+	bool page = ctx->page && !ctx->page_gone;
 	unsigned int i;
 
-	if (page)
-		flags |= SLOT_PAGE;
 	for (i = 0; i < n; i++) {
 		struct slot *slot = new_slot(ctx);
 
 		if (!slot)
 			break;
-		slot->flags = flags;
+		slot->flags = flags | flags_of(&reqs[i]);
 		slot->fabric = fabric;
 		slot->length = reqs[i].length;
 		slot->user_data = reqs[i].user_data;
-		reqs[i].user_data = slot_id(ctx, slot);
-		reqs[i].flags = page ? XNEM_SUBMIT_CPAGE : 0;
+		slot->group = group;
+		slot->pos = pos;
+		pos += reqs[i].length;
+		reqs[i].user_data = xnem_slot_id(ctx, slot);
+		if (page && ctx->page_open < XNEM_CPAGE_ENTRIES) {
+			reqs[i].flags |= XNEM_SUBMIT_CPAGE;
+			slot->flags |= SLOT_PAGE;
+			ctx->page_open++;
+		}
 	}
-	if (page)
-		ctx->page_open += i;
 	ctx->submitting += i;
 	if (flags & SLOT_EVENT)
 		ctx->events_open += i;
@@ -309,7 +440,7 @@ static void leave_page(struct xnem *ctx, struct xnem_submit_req *reqs, unsigned 
 	for (unsigned int i = 0; i < n; i++) {
 		struct slot *slot = xnem_find(ctx, reqs[i].user_data);
 
-		reqs[i].flags = 0;
+		reqs[i].flags &= ~XNEM_SUBMIT_CPAGE;
 		if (!slot || !(slot->flags & SLOT_PAGE))
 			continue;
 		slot->flags &= ~SLOT_PAGE;
@@ -318,36 +449,79 @@ static void leave_page(struct xnem *ctx, struct xnem_submit_req *reqs, unsigned 
 	pthread_mutex_unlock(&ctx->lock);
 }
 
-/**
- * Starts up to XNEM_SUBMIT_MAX requests.  Their user_data is replaced by the
- * request's number.  Returns how many were started, or why the first was not.
- */
-int xnem_start(struct xnem *ctx, struct xnem_submit_req *reqs, unsigned int n, unsigned int flags)
+static int start(struct xnem *ctx, struct xnem_submit_req *reqs, unsigned int n, unsigned int flags,
+		 xnem_req group, uint64_t pos)
 {
 	struct xnem_submit submit = { .reqs = (uintptr_t)reqs };
+	bool left = false;
 	int err;
 
 	pthread_mutex_lock(&ctx->lock);
-	submit.count = take_slots(ctx, reqs, n, flags);
+	submit.count = take_slots(ctx, reqs, n, flags, group, pos);
 	pthread_mutex_unlock(&ctx->lock);
 	if (!submit.count)
 		return -ENOMEM;
 
 	do {
 		err = xnem_ioctl(ctx, XNEM_IOC_SUBMIT, &submit);
-		/* the page went with a backend of before: do without */
-		if (err == -EINVAL && reqs[0].flags)
+		if (err == -EINVAL && reqs[0].flags & XNEM_SUBMIT_CPAGE) {
+			/* the page went with a backend of before? do without */
 			leave_page(ctx, reqs, submit.count);
-		else if (err != -EINTR)
+			left = true;
+		} else if (err != -EINTR) {
 			break;
+		}
 	} while (true);
 	if (!err && (submit.submitted == 0 || submit.submitted > submit.count))
 		err = -EPROTO;
 
 	pthread_mutex_lock(&ctx->lock);
+	/* it was not the page that was wrong */
+	if (left && err == -EINVAL)
+		ctx->page_gone = false;
 	settle_slots(ctx, reqs, submit.count, err ? 0 : submit.submitted, flags);
 	pthread_mutex_unlock(&ctx->lock);
 	if (err == -ENOTCONN)
 		xnem_refresh(ctx, NULL);
 	return err ? err : (int)submit.submitted;
+}
+
+/**
+ * Starts up to XNEM_SUBMIT_MAX requests.  Their user_data is replaced by the
+ * request's number.  Returns how many were started, or why the first was not.
+ */
+int xnem_start(struct xnem *ctx, struct xnem_submit_req *reqs, unsigned int n, unsigned int flags)
+{
+	return start(ctx, reqs, n, flags, XNEM_REQ_NONE, 0);
+}
+
+/** The same for pieces of a group that stand in it from pos on. */
+int xnem_start_pieces(struct xnem *ctx, struct xnem_submit_req *reqs, unsigned int n,
+		      xnem_req group, uint64_t pos)
+{
+	return start(ctx, reqs, n, SLOT_PIECE, group, pos);
+}
+
+/** A request that ends with its pieces; XNEM_REQ_NONE: short of memory. */
+xnem_req xnem_new_group(struct xnem *ctx, uint32_t pieces, uint64_t length, unsigned int flags,
+			uint64_t user_data)
+{
+	xnem_req req = XNEM_REQ_NONE;
+	struct slot *slot;
+
+	pthread_mutex_lock(&ctx->lock);
+	slot = new_slot(ctx);
+	if (slot) {
+		slot->state = SLOT_INFLIGHT;
+		slot->flags = flags | SLOT_GROUP;
+		slot->length = length;
+		slot->bytes = length;
+		slot->user_data = user_data;
+		slot->left = pieces;
+		if (flags & SLOT_EVENT)
+			ctx->events_open++;
+		req = xnem_slot_id(ctx, slot);
+	}
+	pthread_mutex_unlock(&ctx->lock);
+	return req;
 }

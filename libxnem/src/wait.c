@@ -78,6 +78,24 @@ static int sleep_on_changed(struct xnem *ctx, int64_t deadline)
 }
 
 /**
+ * Pieces wait for room and nothing of ours will make any: others' requests fill
+ * the queue, and nothing announces their end.
+ */
+static void pause_for_room(struct xnem *ctx, int64_t left)
+{
+	struct timespec ts = { .tv_nsec = XNEM_PAUSE_MIN_NS };
+
+	xnem_pump(ctx);
+	if (!ctx->deferred || ctx->inflight)
+		return;
+	if (left >= 0 && left < ts.tv_nsec)
+		ts.tv_nsec = left;
+	pthread_mutex_unlock(&ctx->lock);
+	nanosleep(&ts, NULL);
+	pthread_mutex_lock(&ctx->lock);
+}
+
+/**
  * One step of a wait, the lock held: ask the kernel, or sleep until somebody
  * else has.  0: look again at what you wait for; -ETIMEDOUT, -EINTR: look
  * once more and leave; otherwise the error of the kernel.
@@ -103,6 +121,10 @@ int xnem_step(struct xnem *ctx, int64_t deadline, bool for_events)
 	}
 	if (ctx->fetching)
 		return sleep_on_changed(ctx, deadline);
+	if (ctx->deferred && !ctx->inflight && !ctx->submitting) {
+		pause_for_room(ctx, left);
+		return 0;
+	}
 
 	err = xnem_fetch(ctx, left, for_events);
 	/*
@@ -163,8 +185,8 @@ XNEM_API int xnem_test(struct xnem *ctx, xnem_req req, uint64_t *done)
 	return err == -ETIMEDOUT ? -EINPROGRESS : err;
 }
 
-/** Reports events that are there; how many. */
-static unsigned int take_events(struct xnem *ctx, struct xnem_event *events, unsigned int max)
+/** Reports ends that are there; how many. */
+static unsigned int take_ends(struct xnem *ctx, struct xnem_event *events, unsigned int max)
 {
 	unsigned int n = 0;
 
@@ -183,6 +205,36 @@ static unsigned int take_events(struct xnem *ctx, struct xnem_event *events, uns
 		ctx->events_open--;
 		xnem_free_slot(ctx, slot);
 	}
+	return n;
+}
+
+static unsigned int take_notifications(struct xnem *ctx, struct xnem_event *events,
+				       unsigned int max)
+{
+	struct xnem_inbox_slot slot;
+	unsigned int n = 0;
+
+	while (n < max && xnem_inbox_take(ctx, XNEM_INBOX_NOTIFY, &slot)) {
+		events[n].user_data = slot.value;
+		events[n].bytes = slot.bytes;
+		events[n].status = 0;
+		events[n].kind = XNEM_EVENT_NOTIFY;
+		n++;
+	}
+	return n;
+}
+
+/* in turns, so that many of one kind do not keep the other away */
+static unsigned int take_events(struct xnem *ctx, struct xnem_event *events, unsigned int max)
+{
+	unsigned int n = 0;
+
+	ctx->notify_first = !ctx->notify_first;
+	if (ctx->notify_first)
+		n += take_notifications(ctx, events, max);
+	n += take_ends(ctx, events + n, max - n);
+	if (!ctx->notify_first)
+		n += take_notifications(ctx, events + n, max - n);
 	return n;
 }
 
@@ -205,17 +257,21 @@ XNEM_API int xnem_get_events(struct xnem *ctx, struct xnem_event *events, unsign
 		n += take_events(ctx, events + n, max - n);
 		if (n == max || (min && n >= min) || err)
 			break;
-		if (min && !ctx->events_open) {
+		if (ctx->inbox_error && !ctx->inbox_error_told) {
+			/* once: the context goes on without */
+			if (!n)
+				ctx->inbox_error_told = true;
+			err = ctx->inbox_error;
+			break;
+		}
+		if (min && !ctx->events_open && (!ctx->inbox || ctx->inbox_error)) {
 			err = -ENOENT;
 			break;
 		}
 		err = xnem_step(ctx, deadline, true);
 	}
-	/*
-	 * Started before xnem_fd(), so that poll will not tell: readable until
-	 * they have ended.
-	 */
-	if (ctx->event_head != XNEM_NO_SLOT || ctx->page_open)
+	/* what there was no room for nobody will announce again */
+	if (ctx->event_head != XNEM_NO_SLOT)
 		xnem_wake_poll(ctx);
 	pthread_mutex_unlock(&ctx->lock);
 

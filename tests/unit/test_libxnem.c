@@ -586,7 +586,7 @@ static void test_events(void **state)
 	assert_int_equal(xnem_submit(ctx, ops, 100), 5);
 	assert_int_equal(xnem_submit(ctx, ops + 5, 1), -EINVAL);
 	ops[5].kind = XNEM_KIND_PING;
-	ops[5].flags = 1;
+	ops[5].flags = XNEM_OP_NOTIFY_DST;
 	assert_int_equal(xnem_submit(ctx, ops + 5, 1), -EINVAL);
 	while (k.nr_flight)
 		complete(0, 0, -1);
