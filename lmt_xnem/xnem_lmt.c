@@ -456,10 +456,10 @@ static void add_far(int rank, const char *why)
 static void say_peers(void)
 {
 	if (xl.why[0])
-		say("no XNEM: %s; %d peers by the network, %d by shared memory", xl.why,
+		say("no XNEM: %s; peers: %d by the network, %d by shared memory", xl.why,
 		    xl.peers_seen - xl.n_local, xl.n_local);
 	else
-		say("%d peers by XNEM (from %lld bytes), %d by shared memory, %d by the network%s%s",
+		say("peers: %d by XNEM (from %lld bytes), %d by shared memory, %d by the network%s%s",
 		    xl.n_near, (long long)xl.threshold, xl.n_local,
 		    xl.peers_seen - xl.n_near - xl.n_local, xl.far_len ? ": " : "",
 		    xl.far_len ? xl.far_text : "");

@@ -55,7 +55,7 @@ int xm_open(const char *library, char *why, size_t why_size)
 
 	xm.library = dlopen(library, RTLD_NOW | RTLD_LOCAL);
 	if (!xm.library) {
-		snprintf(why, why_size, "no %s", library);
+		snprintf(why, why_size, "%s", dlerror());
 		return -ENOENT;
 	}
 #define LOOKUP(name_)                                                         \
@@ -74,7 +74,7 @@ int xm_open(const char *library, char *why, size_t why_size)
 		err = -ENOTCONN;
 	if (!err)
 		return 0;
-	snprintf(why, why_size, "%s", xm.xnem_strerror_fn(err));
+	snprintf(why, why_size, "the device: %s", xm.xnem_strerror_fn(err));
 	if (xm.ctx)
 		xm.xnem_close_fn(xm.ctx);
 	xm.ctx = NULL;
