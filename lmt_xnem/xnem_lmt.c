@@ -91,7 +91,7 @@ enum state {
 #define IOV_MIN_PIECE (64 << 10)
 #define RETRIES 10000
 /* Looks at the completion page before the network is asked again. */
-#define LOOKS 64
+#define LOOKS 16
 
 /** A transfer, from RTS to the end of its request. */
 struct xnem_lmt_xfer {
@@ -110,6 +110,8 @@ struct xnem_lmt_xfer {
 	intptr_t bounce_len;
 	void *addr;
 	unsigned int retries;
+	/* send: the copy will tell */
+	int inbox;
 	int no_notify;
 	int vc_failed;
 	int n_iov;
@@ -219,7 +221,7 @@ static int is_pending(const struct xnem_lmt_xfer *x)
 {
 	switch (x->state) {
 	case SEND_OFFERED:
-		return xm_has_inbox();
+		return x->inbox;
 	case RECV_WAIT:
 	case RECV_COPY:
 		return 1;
@@ -642,8 +644,9 @@ static int rndv_send(MPIR_Request **sreq_p, const void *buf, MPI_Aint count, MPI
 				count_one(&xl.sent_plain, data_sz);
 				note_fallback("a buffer to send from", err);
 			} else {
+				x->inbox = xm_has_inbox();
 				set_state(x, SEND_OFFERED);
-				rts->flags = XNEM_RTS_OFFER | (xm_has_inbox() ? XNEM_RTS_INBOX : 0);
+				rts->flags = XNEM_RTS_OFFER | (x->inbox ? XNEM_RTS_INBOX : 0);
 			}
 		}
 	}
@@ -998,7 +1001,8 @@ int xnem_lmt_progress(void)
 {
 	struct xnem_lmt_xfer *x, *next;
 
-	for (int i = 0; i < LOOKS; i++) {
+	/* a message that is told of comes at any time, a copy soon */
+	for (int i = 0; i < (xl.copying ? LOOKS : 1); i++) {
 		if (take_events())
 			break;
 #if defined(__x86_64__) || defined(__i386__)

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "xnem_mem.h"
 
@@ -26,13 +28,13 @@
 #define BOUNCE_MAX ((size_t)64 << 20)
 #define BOUNCE_KEPT_SIZE ((size_t)4 << 20)
 
-#define FUNCTIONS(F)                                                             \
-	F(xnem_open)                                                             \
-	F(xnem_close)                                                            \
-	F(xnem_get_info)                                                         \
-	F(xnem_get_events)                                                       \
-	F(xnem_strerror) F(xnem_cache_get) F(xnem_cache_put) F(xnem_cache_limit) \
-		F(xnem_getv_start) F(xnem_submit)
+#define FUNCTIONS(F)       \
+	F(xnem_open)       \
+	F(xnem_close)      \
+	F(xnem_get_info)   \
+	F(xnem_get_events) \
+	F(xnem_strerror)   \
+	F(xnem_cache_get) F(xnem_cache_put) F(xnem_cache_limit) F(xnem_getv_start) F(xnem_submit)
 
 #define POINTER(name_) __typeof__(name_) *name_##_fn;
 static struct {
@@ -42,12 +44,30 @@ static struct {
 	struct xnem_device_info info;
 	/* buffers that others may read, now; and when it came to a shortage */
 	size_t exposed, short_at;
+	size_t exposed_bytes, exposed_max;
+	int inbox;
 	struct {
 		void *buf;
 		size_t len;
 	} idle[BOUNCE_KEPT];
 	size_t bounced;
 } xm;
+
+/**
+ * A part of what may be pinned is left for receives: otherwise two processes
+ * that send many messages to each other could not receive one by XNEM.
+ */
+static size_t most_to_expose(void)
+{
+	size_t most = SIZE_MAX;
+	struct rlimit limit;
+
+	if (geteuid() && !getrlimit(RLIMIT_MEMLOCK, &limit) && limit.rlim_cur < most)
+		most = limit.rlim_cur;
+	if (!xm.info.windows && xm.info.max_pages < most / 4096)
+		most = xm.info.max_pages * 4096;
+	return most / 4 * 3;
+}
 
 int xm_open(const char *library, char *why, size_t why_size)
 {
@@ -72,8 +92,11 @@ int xm_open(const char *library, char *why, size_t why_size)
 		err = xm.xnem_get_info_fn(xm.ctx, &xm.info);
 	if (!err && !xm.info.fabric_id)
 		err = -ENOTCONN;
-	if (!err)
+	if (!err) {
+		xm.exposed_max = most_to_expose();
+		xm.inbox = xm.info.inbox_slots > 0;
 		return 0;
+	}
 	snprintf(why, why_size, "the device: %s", xm.xnem_strerror_fn(err));
 	if (xm.ctx)
 		xm.xnem_close_fn(xm.ctx);
@@ -105,7 +128,7 @@ uint64_t xm_fabric(void)
 
 int xm_has_inbox(void)
 {
-	return xm.ctx && xm.info.inbox_slots;
+	return xm.ctx && xm.inbox;
 }
 
 const char *xm_strerror(int err)
@@ -130,6 +153,8 @@ int xm_expose(const void *addr, size_t *len, struct xm_use *use)
 	 */
 	if (xm.short_at && xm.exposed >= xm.short_at)
 		return -ENOSPC;
+	if (xm.exposed && (*len > xm.exposed_max || xm.exposed_bytes > xm.exposed_max - *len))
+		return -ENOMEM;
 	for (;;) {
 		err = xm.xnem_cache_get_fn(xm.ctx, addr, piece, XNEM_READ, &got);
 		if (!is_short(err) && err != -E2BIG)
@@ -146,8 +171,9 @@ int xm_expose(const void *addr, size_t *len, struct xm_use *use)
 	use->cookie = got.cookie;
 	use->offset = got.offset;
 	use->handle = got.handle;
-	use->live = 1;
+	use->len = piece;
 	xm.exposed++;
+	xm.exposed_bytes += piece;
 	*len = piece;
 	return 0;
 }
@@ -160,10 +186,11 @@ void xm_unexpose(struct xm_use *use)
 		.handle = use->handle,
 	};
 
-	if (!use->live)
+	if (!use->len)
 		return;
-	use->live = 0;
 	xm.exposed--;
+	xm.exposed_bytes -= use->len;
+	use->len = 0;
 	if (xm.exposed < xm.short_at)
 		xm.short_at = 0;
 	xm.xnem_cache_put_fn(xm.ctx, &got);
@@ -201,6 +228,9 @@ int xm_poll(struct xm_event *events, int max)
 	if (!xm.ctx)
 		return 0;
 	n = xm.xnem_get_events_fn(xm.ctx, got, 0, max < 32 ? max : 32, 0);
+	/* it has gone with its backend; what was in it has been read */
+	if (n < 0)
+		xm.inbox = 0;
 	for (int i = 0; i < n; i++) {
 		events[i].kind = XM_COPY_ENDED;
 		if (got[i].kind == XNEM_EVENT_NOTIFY)

@@ -21,7 +21,8 @@ struct xm_use {
 	uint64_t offset;
 	/** what is given back */
 	uint32_t handle;
-	int live;
+	/** 0: not in use */
+	size_t len;
 };
 
 enum xm_event_kind {
