@@ -148,6 +148,8 @@ static struct {
 	/* the oldest first */
 	struct xnem_lmt_xfer *xfers, *last;
 	unsigned int waiting, copying;
+	/* grows when one is freed */
+	unsigned long frees;
 	struct slot *slots;
 	uint32_t n_slots, free_slot;
 
@@ -273,14 +275,20 @@ static struct xnem_lmt_xfer *find(uint64_t token)
 	return xl.slots[slot].xfer;
 }
 
+static void drop_bounce(struct xnem_lmt_xfer *x)
+{
+	if (x->bounce)
+		xm_bounce_put(x->bounce, x->bounce_len);
+	x->bounce = NULL;
+}
+
 static void xfer_free(struct xnem_lmt_xfer *x)
 {
 	struct slot *slot = &xl.slots[x->slot];
 
 	set_state(x, SEND_PLAIN);
 	xm_unexpose(&x->use);
-	if (x->bounce)
-		xm_bounce_put(x->bounce, x->bounce_len);
+	drop_bounce(x);
 	slot->xfer = NULL;
 	if (!++slot->generation)
 		slot->generation = 1;
@@ -296,6 +304,7 @@ static void xfer_free(struct xnem_lmt_xfer *x)
 		xl.last = x->prev;
 	XNEM_LMT_REQ(x->req)->xfer = NULL;
 	x->req->dev.request_completed_cb = NULL;
+	xl.frees++;
 	MPL_free(x);
 }
 
@@ -389,6 +398,7 @@ static void init_ctl(MPIDI_CH3_Pkt_t *upkt, enum ctl what, uint64_t token, uint6
 	packet->token = token;
 	packet->own_token = own_token;
 }
+
 static int send_ctl(MPIDI_VC_t *vc, MPIDI_CH3_Pkt_t *upkt)
 {
 	return send_packet(vc, upkt, sizeof(struct ctl_packet));
@@ -641,6 +651,7 @@ static int rndv_send(MPIR_Request **sreq_p, const void *buf, MPI_Aint count, MPI
 						&rts->offer);
 
 			if (err) {
+				drop_bounce(x);
 				count_one(&xl.sent_plain, data_sz);
 				note_fallback("a buffer to send from", err);
 			} else {
@@ -681,6 +692,7 @@ static void receive_done(struct xnem_lmt_xfer *x, int notified)
 {
 	MPIR_Request *rreq = x->req;
 	intptr_t sent = rreq->dev.recv_data_sz;
+	uint64_t token = token_of(x);
 
 	if (x->bounce) {
 		rreq->dev.tmpbuf = x->bounce;
@@ -697,7 +709,7 @@ static void receive_done(struct xnem_lmt_xfer *x, int notified)
 	if (!notified)
 		send_done(x->vc, XNEM_LMT_REQ(rreq)->offer.token);
 	/* unless that has just broken the connection */
-	x = XNEM_LMT_REQ(rreq)->xfer;
+	x = find(token);
 	if (!x)
 		return;
 	count_one(&xl.received, x->len);
@@ -710,6 +722,7 @@ static void receive_refuse(struct xnem_lmt_xfer *x, int err)
 	MPIR_Request *rreq = x->req;
 	MPIDI_CH3_Pkt_t upkt;
 	struct ctl_packet *cts = (struct ctl_packet *)&upkt;
+	uint64_t token = token_of(x);
 	int mpi_errno;
 
 	if (x->vc_failed || x->vc->state == MPIDI_VC_STATE_MORIBUND) {
@@ -719,11 +732,12 @@ static void receive_refuse(struct xnem_lmt_xfer *x, int err)
 	xl.refused++;
 	set_state(x, RECV_REFUSED);
 	note_fallback("a copy", err);
-	init_ctl(&upkt, CTL_CTS, XNEM_LMT_REQ(rreq)->offer.token, token_of(x));
+	init_ctl(&upkt, CTL_CTS, XNEM_LMT_REQ(rreq)->offer.token, token);
 	cts->sender_req_id = rreq->dev.sender_req_id;
 	cts->receiver_req_id = rreq->handle;
 	mpi_errno = send_ctl(x->vc, &upkt);
-	if (mpi_errno && XNEM_LMT_REQ(rreq)->xfer)
+	x = find(token);
+	if (mpi_errno && x)
 		complete_with_error(x, mpi_errno);
 }
 
@@ -767,6 +781,7 @@ static void receive_next(struct xnem_lmt_xfer *x, int notified)
 	struct xnem_lmt_offer *o = &XNEM_LMT_REQ(x->req)->offer;
 	MPIDI_CH3_Pkt_t upkt;
 	struct ctl_packet *more = (struct ctl_packet *)&upkt;
+	uint64_t token = token_of(x);
 	int mpi_errno;
 
 	x->pos += x->piece;
@@ -779,10 +794,10 @@ static void receive_next(struct xnem_lmt_xfer *x, int notified)
 		return;
 	}
 	set_state(x, RECV_MORE);
-	init_ctl(&upkt, CTL_MORE, o->token, token_of(x));
+	init_ctl(&upkt, CTL_MORE, o->token, token);
 	more->offer.offset = x->pos;
 	mpi_errno = send_ctl(x->vc, &upkt);
-	x = find(more->own_token);
+	x = find(token);
 	if (mpi_errno && x)
 		complete_with_error(x, mpi_errno);
 }
@@ -938,6 +953,7 @@ static int ctl_handler(MPIDI_VC_t *vc, MPIDI_CH3_Pkt_t *pkt, void *data, intptr_
 			return send_done(vc, ctl->own_token);
 		set_state(x, SEND_PLAIN);
 		xm_unexpose(&x->use);
+		drop_bounce(x);
 		count_one(&xl.sent_plain, x->len);
 		cts->type = MPIDI_CH3_PKT_RNDV_CLR_TO_SEND;
 		cts->sender_req_id = x->req->handle;
@@ -1012,12 +1028,17 @@ int xnem_lmt_progress(void)
 	if (!xl.waiting)
 		return MPI_SUCCESS;
 	for (x = xl.xfers; x; x = next) {
+		unsigned long frees = xl.frees;
+
 		next = x->next;
 		if (x->state != RECV_WAIT)
 			continue;
 		/* the others would be told the same */
 		if (receive_start(x))
 			break;
+		/* a connection that broke has taken others along */
+		if (frees != xl.frees)
+			next = xl.xfers;
 	}
 	return MPI_SUCCESS;
 }
