@@ -186,10 +186,13 @@ int xnem_get_info(struct xnem *ctx, struct xnem_device_info *info);
  * @ctx: a context
  *
  * Becomes readable when something has completed since the last call of
- * xnem_get_events(), or when the device is gone.  Then call
+ * xnem_get_events(), when something has come into the inbox, or when the device
+ * is gone.  Then call
  * xnem_get_events() (min 0), which clears it, and after that xnem_test() for
- * requests with a handle.  Do both once before the first poll.  Readiness may
- * be spurious.  One thread at a time should sleep on it.
+ * requests with a handle, and xnem_recv() until it finds none, if anybody sends
+ * to this context: it stays readable while the inbox holds anything.  Do all
+ * that once before the first poll.  Readiness may be spurious.  One thread at a
+ * time should sleep on it.
  *
  * The descriptor belongs to the context: neither read, write nor close it.
  * Made at the first call.
@@ -438,7 +441,8 @@ int xnem_reachable(struct xnem *ctx, const struct xnem_cookie *cookie);
  *   -EPROTO      an answer that makes no sense, one that claims success for
  *                fewer bytes than asked among them
  *
- * Success means that all bytes are in place: there is no short success.  On
+ * Success means that all bytes are in place: there is no short success, except
+ * where it is asked for (XNEM_OP_BOUNDED).  On
  * failure *done tells how many bytes from the start are; beyond them the
  * destination is unspecified.  A copy of 0 bytes is checked like any other.
  * Source and destination ranges that overlap give unspecified bytes.
@@ -515,11 +519,15 @@ int xnem_copy_start(struct xnem *ctx, const struct xnem_cookie *dst, uint64_t ds
  * @user_data, @req: as xnem_get_start()
  *
  * The pieces go through the registration cache.  Ends when all pieces have
- * ended; bytes that are in place are counted from the first piece.
+ * ended; bytes that are in place are counted from the first piece, and the error
+ * is that of the first piece that has one.  Pieces of 0 bytes are left out; all
+ * together must not be empty.
  *
- * Sleeps when a piece is not in the cache.
+ * Sleeps when a piece is not in the cache.  Pieces for which there is no room
+ * (max_inflight) are started by later calls that wait or look.
  *
- * Return: as xnem_get_start(), or as xnem_cache_get().
+ * Return: as xnem_get_start(), or as xnem_cache_get(); -EINVAL also when there
+ * are too many pieces, or no bytes.
  */
 int xnem_getv_start(struct xnem *ctx, const struct iovec *iov, int iovcnt,
 		    const struct xnem_cookie *remote, uint64_t remote_off, uint64_t user_data,
@@ -546,8 +554,9 @@ int xnem_putv(struct xnem *ctx, const struct iovec *iov, int iovcnt,
  * Does not wait.  The request still ends, with -ECANCELED or what it came to
  * before: its memory is in use until xnem_wait() or xnem_test() says so.
  *
- * Return: 0: asked.  -EBADR: no such request, or it has ended; -EAGAIN: too
- * much in flight, try again; -EOPNOTSUPP; or an error of any call.
+ * Return: 0: asked.  -EBADR: no such request, or it has ended (xnem_wait() tells
+ * how, still); -EAGAIN: too much in flight, try again; -EOPNOTSUPP; or an error
+ * of any call.
  */
 int xnem_cancel(struct xnem *ctx, xnem_req req);
 
@@ -665,12 +674,15 @@ struct xnem_event {
  * @n: how many, 0 or more
  *
  * Starts them in order until one cannot be started.  Each that was started
- * ends with one event.  There is no order between operations.  One system
- * call for each 1024.  Does not wait.
+ * ends with one event.  There is no order between operations but that of
+ * XNEM_OP_FENCE, and of messages to one receiver.  One system call for each
+ * 1024.  Does not wait for their ends; sleeps when an address is not in the
+ * registration cache.
  *
  * Return: how many were started, 1 or more (0 if @n is 0); or why the first
  * was not: -EAGAIN (too much in flight: fetch events first), -EXDEV, -EINVAL,
- * or an error of any call.
+ * -EMSGSIZE, -EOPNOTSUPP (the backend does not know a kind or flag), what
+ * xnem_cache_get() returns, or an error of any call.
  */
 int xnem_submit(struct xnem *ctx, const struct xnem_op *ops, unsigned int n);
 
@@ -689,6 +701,7 @@ int xnem_submit(struct xnem *ctx, const struct xnem_op *ops, unsigned int n);
  *   -EINTR      a signal handler ran (see xnem_wait())
  *   -ENOENT     nothing is under way (a context with an inbox waits: a
  *               notification may come at any time)
+ *   -ENOTCONN, -ESTALE  the inbox has ended with its backend; said once
  * else -EINVAL or an error of any call.
  *
  * Notifications are reported here alone; messages by xnem_recv() alone.  Without
@@ -722,10 +735,11 @@ struct xnem_message {
  * @address: out
  *
  * Any process in the zone that knows it can send to it.  It is gone with the
- * backend, as regions are.
+ * backend, as regions are, and so is the context's inbox: messages then need
+ * another context.
  *
- * Return: 0, -EOPNOTSUPP (the backend or the driver knows no messages), or an
- * error of any call.
+ * Return: 0, -EOPNOTSUPP (the backend or the driver knows no messages), -ESTALE
+ * (it went with a backend of before), or an error of any call.
  */
 int xnem_get_address(struct xnem *ctx, struct xnem_address *address);
 
@@ -759,7 +773,12 @@ int xnem_send(struct xnem *ctx, const struct xnem_address *to, const void *data,
  *   -EAGAIN     none is there (with a timeout of 0)
  *   -ETIMEDOUT  none came in time
  *   -EINTR      a signal handler ran (see xnem_wait())
+ *   -ESTALE     the inbox went with a backend of before, and all that was in
+ *               it has been taken: open another context
  *   -EOPNOTSUPP, or an error of any call.
+ *
+ * Messages and notifications share the inbox's room, and stay there until they
+ * are taken: who is sent both takes both, or senders find it full (-EBUSY).
  */
 int xnem_recv(struct xnem *ctx, struct xnem_message *message, int64_t timeout_ns);
 
@@ -772,6 +791,7 @@ int xnem_recv(struct xnem *ctx, struct xnem_message *message, int64_t timeout_ns
  *
  * Its counter grows when requests have ended or something has come into the
  * inbox, by whatever call that is then learned.  It may count several as one.
+ * One a context: a new one replaces it.
  *
  * Return: 0, -EBADF, -EINVAL, or an error of any call.
  */

@@ -38,12 +38,18 @@ static const struct {
 		  "a page"),
 	E(EOPNOTSUPP, "this kind of memory cannot be shared with other guests, or the backend does "
 		      "not know the operation"),
+	E(EMSGSIZE, "the message is longer than 64 bytes"),
+	E(EBUSY, "the inbox of the receiver, or of the region's owner, is full; try again when it "
+		 "has been read"),
+	E(EDESTADDRREQ, "the region's owner cannot be told: it has no inbox"),
+	E(EBADF, "this is no open file descriptor"),
 	E(EXDEV, "the region is of another host, zone or backend, or of an earlier life of the "
 		 "backend"),
-	E(ESTALE, "the own region is of an earlier life of the backend; register it anew"),
+	E(ESTALE, "the own region, or the own inbox, is of an earlier life of the backend; "
+		  "register anew, or open another context"),
 	E(ERANGE, "the range does not lie within the region"),
 	E(EHOSTDOWN, "the owner of the region ended during the copy"),
-	E(ECANCELED, "the context was closed before the copy had ended"),
+	E(ECANCELED, "the copy was cancelled, or the context closed, before it had ended"),
 	E(EAGAIN, "too much is under way or a temporary shortage; try again"),
 	E(EPROTO, "kernel or backend gave an answer that makes no sense"),
 	E(EINTR, "a signal came"),

@@ -93,8 +93,9 @@ static int do_register(struct xnem_register *r)
 	struct rlimit limit;
 	unsigned int i;
 
-	if (r->reserved[0] || r->reserved[1] || r->reserved[2] || r->nr_segments || r->reserved0 || !r->length ||
-	    r->addr + r->length < r->addr || !r->access || r->access & ~3u || r->flags & ~1u)
+	if (r->reserved[0] || r->reserved[1] || r->reserved[2] || r->nr_segments || r->reserved0 ||
+	    !r->length || r->addr + r->length < r->addr || !r->access || r->access & ~3u ||
+	    r->flags & ~1u)
 		return -EINVAL;
 	if (r->length > MAX_BYTES)
 		return -E2BIG;
