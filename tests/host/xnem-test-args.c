@@ -118,7 +118,7 @@ static void check_register(void)
 	reg.access = 4;
 	try_register("register: unknown access", -EINVAL, reg);
 	reg = good;
-	reg.flags = 2;
+	reg.flags = 1u << 31;
 	try_register("register: unknown flag", -EINVAL, reg);
 	reg = good;
 	reg.flags = 1u << 31;
@@ -298,7 +298,7 @@ static void check_complete(void)
 	g.inbox_seen = 1;
 	report("complete: reserved field", -EINVAL, call(XNEM_IOC_COMPLETE, &g));
 	g = good;
-	g.flags = 2;
+	g.flags = 1u << 31;
 	report("complete: unknown flag", -EINVAL, call(XNEM_IOC_COMPLETE, &g));
 	report("complete: bad pointer", -EFAULT, call(XNEM_IOC_COMPLETE, (void *)BAD_POINTER));
 	report("poll: nothing", 0, poll(&p, 1, 0));
