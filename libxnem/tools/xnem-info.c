@@ -45,8 +45,9 @@ static const char *hint(int err)
 {
 	switch (err) {
 	case -ENOENT:
-		return "no such device: attach one in dom0 (xnem-attach) and load the module "
-		       "xnem-frontend here";
+		if (access("/sys/module/xnem_frontend", F_OK))
+			return "the module xnem-frontend is not loaded here (modprobe xnem-frontend)";
+		return "no such device: attach one to this guest, in dom0 (xnem-attach)";
 	case -EACCES:
 		return "no permission: become a member of the group xnem, or root";
 	case -ENOTTY:
@@ -85,6 +86,19 @@ static int show_device(const char *device)
 	printf("all regions:    %" PRIu64 " of %" PRIu64 " KiB in use\n", info.used_pages * 4,
 	       info.max_pages * 4);
 	printf("in flight:      at most %" PRIu32 " requests a context\n", info.max_inflight);
+	printf("segments:       at most %" PRIu32 " a region\n", info.max_segments);
+	if (info.windows)
+		printf("windows:        %" PRIu32 " of %" PRIu32
+		       " KiB, for regions that do not fit\n",
+		       info.windows, info.window_pages * 4);
+	else
+		printf("windows:        none\n");
+	if (info.inbox_slots)
+		printf("inbox:          %" PRIu32 " messages and notifications a context\n",
+		       info.inbox_slots);
+	else
+		printf("inbox:          none\n");
+	printf("queues:         %" PRIu32 "\n", info.queues);
 	if (info.connected) {
 		err = xnem_ping(ctx, 5000000000, &ping_ns);
 		if (!err)

@@ -14,9 +14,10 @@
  *
  *	client                                  server
  *	HELLO magic                             HELLO magic
- *	SETUP bytes, offset, flags | cookie     READY | cookie
+ *	SETUP bytes, offset, flags | cookie     READY | cookie (message: address)
  *	PREPARE seed                            PREPARED      buffers are filled
  *	RUN iterations, depth                   RUNNING, and at the end DONE ns (both)
+ *	        (message, notify, tcp: as many there and back, and no DONE)
  *	CHECK seed                              CHECKED position of a wrong byte + 1, or 0
  *	FREE                                    FREED         nothing is registered
  */
@@ -48,7 +49,7 @@
 
 #define DEFAULT_PORT "7820"
 #define MAGIC 0x584e50455246ull /* "XNPERF" */
-#define VERSION 1
+#define VERSION 2
 #define PAGE 4096u
 #define MAX_DEPTH 1024u
 #define MAX_ITERATIONS 10000000u
@@ -58,11 +59,14 @@
 /* With --syscalls: copies that are counted and not timed. */
 #define SYSCALL_COPIES 8
 #define POISON 0xa5
+/* What the other side has to send a message or a notification comes in that time. */
+#define PEER_NS 20000000000
 
 enum { EXIT_GOOD = 0, EXIT_DIFFERS = 1, EXIT_FAILED = 2, EXIT_USAGE = 64 };
 
-enum test { TEST_LAT, TEST_BW, TEST_PING, TEST_TCP };
-static const char *const test_names[] = { "lat", "bw", "ping", "tcp" };
+enum test { TEST_LAT, TEST_BW, TEST_PING, TEST_TCP, TEST_MESSAGE, TEST_NOTIFY };
+static const char *const test_names[] = { "lat", "bw", "ping", "tcp", "message", "notify" };
+#define NR_TESTS 6
 
 enum message {
 	HELLO = 1,
@@ -84,6 +88,11 @@ enum message {
 #define FLAG_PUT 1u
 #define FLAG_BOTH 2u
 #define FLAG_TCP 4u
+#define FLAG_MESSAGE 8u
+#define FLAG_NOTIFY 16u
+/* message, notify: both send at the same time, not one as the answer to the other */
+#define FLAG_AT_ONCE 32u
+#define FLAGS_ALL 63u
 
 /* Memory that one end of copies is in, and the region that it is. */
 struct area {
@@ -102,12 +111,17 @@ struct side {
 	bool put;
 	bool both;
 	bool tcp;
+	bool message, notify, at_once;
 	/* own copies go from or to here, */
 	struct area local;
 	/* and the peer's from or to here */
 	struct area target;
 	/* end of own copies over there */
 	struct xnem_cookie remote;
+	/* and where messages go */
+	struct xnem_address peer;
+	/* notify: own copies under way, notifications that have come */
+	unsigned int copying, told;
 	/* patterns of own copies and of the peer's */
 	uint64_t local_seed, target_seed;
 };
@@ -141,11 +155,14 @@ static const char usage[] =
 	"       xnem-perf client HOST [--port N] [option...]\n"
 	"Measures copies between the client's guest and the server's.\n"
 	"\n"
-	"  --test lat|bw|ping|tcp  lat: one copy from start to end (default); bw: many in\n"
+	"  --test lat|bw|ping|message|notify|tcp\n"
+	"                          lat: one copy from start to end (default); bw: many in\n"
 	"                          flight; ping: to the backend and back, needs no HOST;\n"
+	"                          message: 1 to 64 bytes, half a round trip; notify: a copy\n"
+	"                          to the peer that tells it so, half a round trip;\n"
 	"                          tcp: the same bytes over TCP, half a round trip\n"
 	"  --op get|put            the client copies from the server (default), or to it\n"
-	"  --both                  the server copies at the same time\n"
+	"  --both                  the server copies (sends) at the same time\n"
 	"  --sizes A:B             bytes, A and its doubles up to B (default 1:4M)\n"
 	"  --size N                bytes, this size alone\n"
 	"  --offset N[:M]          N bytes into a page here, M there (M = N)\n"
@@ -473,17 +490,23 @@ static int area_make(struct side *s, struct area *a, uint64_t bytes, unsigned in
 	return err;
 }
 
-/* Access that own copies want of the own end, and the peer's of theirs; none for TCP. */
+/* Memory that is no region: what goes through it is not copied by XNEM. */
+static bool is_plain(const struct side *s)
+{
+	return s->tcp || s->message;
+}
+
+/* Access that own copies want of the own end, and the peer's of theirs. */
 static unsigned int local_access(const struct side *s)
 {
-	if (s->tcp)
+	if (is_plain(s))
 		return 0;
 	return s->put ? XNEM_READ : XNEM_WRITE;
 }
 
 static unsigned int target_access(const struct side *s)
 {
-	if (s->tcp)
+	if (is_plain(s))
 		return 0;
 	return s->put ? XNEM_WRITE : XNEM_READ;
 }
@@ -611,6 +634,115 @@ static int copies(struct side *s, uint64_t n, unsigned int depth, uint64_t *samp
 	return depth ? copy_deep(s, n, depth) : copy_one_by_one(s, n, samples);
 }
 
+/* ---- messages and notifications ---- */
+
+static int send_one(struct side *s)
+{
+	return xnem_send(s->ctx, &s->peer, s->target.data, s->target.len, PEER_NS);
+}
+
+static int recv_one(struct side *s, unsigned char *to)
+{
+	struct xnem_message m;
+	int err;
+
+	do {
+		err = xnem_recv(s->ctx, &m, PEER_NS);
+	} while (err == -EINTR);
+	if (!err && m.length != s->target.len)
+		return -EPROTO;
+	if (!err)
+		memcpy(to, m.data, m.length);
+	return err;
+}
+
+static int notify_one(struct side *s)
+{
+	struct xnem_op op = {
+		.kind = XNEM_KIND_COPY,
+		.flags = XNEM_OP_NOTIFY_DST,
+		.length = s->local.len,
+		.immediate = MAGIC,
+		.src = *xnem_region_cookie(s->local.region),
+		.dst = s->remote,
+	};
+	int n;
+
+	while ((n = xnem_submit(s->ctx, &op, 1)) == -EAGAIN)
+		usleep(100);
+	if (n > 0)
+		s->copying++;
+	return n < 0 ? n : 0;
+}
+
+/* until a notification has come, and the own copy has ended */
+static int await_one(struct side *s)
+{
+	struct xnem_event e[4];
+	int n;
+
+	while (!s->told || s->copying) {
+		n = xnem_get_events(s->ctx, e, 1, 4, PEER_NS);
+		if (n == -EINTR)
+			continue;
+		if (n < 0)
+			return n;
+		for (int i = 0; i < n; i++) {
+			if (e[i].kind == XNEM_EVENT_NOTIFY) {
+				if (e[i].user_data != MAGIC || e[i].bytes != s->local.len)
+					return -EPROTO;
+				s->told++;
+				continue;
+			}
+			s->copying--;
+			if (e[i].status)
+				return e[i].status;
+		}
+	}
+	s->told--;
+	return 0;
+}
+
+/* n times there and back; the client begins, or both at once */
+static int play(struct side *s, uint64_t n, bool first, uint64_t *samples)
+{
+	unsigned char *to = s->message && first ? s->local.data : s->target.data;
+	unsigned char sink[XNEM_MESSAGE_MAX];
+	bool send_first = first || s->at_once;
+	int err = 0;
+
+	/* an answer is what came; who sends at once keeps what it has */
+	if (s->message && s->at_once && !first)
+		to = sink;
+	for (uint64_t i = 0; i < n && !err; i++) {
+		uint64_t begin = now_ns();
+
+		if (send_first)
+			err = s->message ? send_one(s) : notify_one(s);
+		if (!err)
+			err = s->message ? recv_one(s, to) : await_one(s);
+		if (!err && !send_first)
+			err = s->message ? send_one(s) : notify_one(s);
+		if (samples)
+			samples[i] = now_ns() - begin;
+	}
+	/* the end of the last own copy of one that answers */
+	while (!err && s->copying) {
+		struct xnem_event e;
+		int got = xnem_get_events(s->ctx, &e, 1, 1, PEER_NS);
+
+		if (got < 0 && got != -EINTR)
+			err = got;
+		if (got == 1 && e.kind == XNEM_EVENT_DONE) {
+			s->copying--;
+			err = e.status;
+		} else if (got == 1) {
+			s->told++;
+		}
+	}
+	return err;
+}
+
 /* ---- server ---- */
 
 __attribute__((noreturn)) static void refuse(struct side *s, const char *what, int err)
@@ -634,17 +766,41 @@ static int open_device(struct xnem **ctx)
 	return err;
 }
 
+/* what the peer needs of this side: a cookie, an address, or nothing */
+static int own_name(struct side *s, struct xnem_cookie *name)
+{
+	struct xnem_address address;
+	int err;
+
+	*name = (struct xnem_cookie){ { 0 } };
+	if (s->message) {
+		err = xnem_get_address(s->ctx, &address);
+		if (!err)
+			memcpy(name, &address, sizeof(*name));
+		return err;
+	}
+	if (s->target.region)
+		*name = *xnem_region_cookie(s->target.region);
+	return 0;
+}
+
 static int server_setup(struct side *s, const struct words *m, const struct xnem_cookie *peer)
 {
 	uint64_t bytes = m->w[1], offset = m->w[2];
 	int err = 0;
 
-	if (!bytes || bytes > MAX_BYTES || offset >= PAGE || m->w[3] > 7)
+	if (!bytes || bytes > MAX_BYTES || offset >= PAGE || m->w[3] > FLAGS_ALL)
 		return -EINVAL;
 	s->put = m->w[3] & FLAG_PUT;
 	s->both = m->w[3] & FLAG_BOTH;
 	s->tcp = m->w[3] & FLAG_TCP;
+	s->message = m->w[3] & FLAG_MESSAGE;
+	s->notify = m->w[3] & FLAG_NOTIFY;
+	s->at_once = m->w[3] & FLAG_AT_ONCE;
+	if (s->message && bytes > XNEM_MESSAGE_MAX)
+		return -EMSGSIZE;
 	s->remote = *peer;
+	memcpy(&s->peer, peer, sizeof(s->peer));
 	if (!s->tcp && !s->ctx) {
 		err = open_device(&s->ctx);
 		if (err) {
@@ -652,7 +808,7 @@ static int server_setup(struct side *s, const struct words *m, const struct xnem
 			return err;
 		}
 	}
-	if (!s->tcp && s->both)
+	if (!s->tcp && (s->both || s->message))
 		err = xnem_reachable(s->ctx, peer);
 	if (!err)
 		err = area_make(s, &s->target, bytes, (unsigned int)offset, target_access(s));
@@ -677,6 +833,12 @@ static void server_run(struct side *s, uint64_t n, uint64_t depth)
 			send_bytes(s->sock, s->target.data, s->target.len);
 		}
 	}
+	if (s->message || s->notify) {
+		err = play(s, n, false, NULL);
+		if (err)
+			refuse(s, s->message ? "message" : "copy", err);
+		return;
+	}
 	if (!s->both)
 		return;
 	begin = now_ns();
@@ -689,7 +851,7 @@ static void server_run(struct side *s, uint64_t n, uint64_t depth)
 static void serve(int sock, bool any_user)
 {
 	struct side s = { .sock = sock, .any_user = any_user };
-	struct xnem_cookie peer, none = { { 0 } };
+	struct xnem_cookie peer, name;
 	struct words m;
 	int err;
 
@@ -705,14 +867,15 @@ static void serve(int sock, bool any_user)
 			must_recv(sock, &peer, sizeof(peer));
 			side_free(&s);
 			err = server_setup(&s, &m, &peer);
+			if (!err)
+				err = own_name(&s, &name);
 			if (err) {
 				/* the client says more, and goes on or not */
 				send_message(sock, REFUSE, (uint64_t)-err, 0, 0);
 				break;
 			}
 			send_message(sock, READY, 0, 0, 0);
-			send_bytes(sock, s.tcp ? &none : xnem_region_cookie(s.target.region),
-				   sizeof(none));
+			send_bytes(sock, &name, sizeof(name));
 			break;
 		case PREPARE:
 			s.target_seed = m.w[1];
@@ -817,6 +980,10 @@ static void table_head(const struct client *c)
 		printf("# there and back to the backend\n");
 	else if (c->test == TEST_TCP)
 		printf("# TCP to %s, half a round trip\n", c->host);
+	else if (c->test == TEST_MESSAGE || c->test == TEST_NOTIFY)
+		printf("# XNEM, %s to %s, %s\n",
+		       c->test == TEST_MESSAGE ? "messages" : "copies that tell of their end",
+		       c->host, c->both ? "and from there at the same time" : "half a round trip");
 	else
 		printf("# XNEM, %s %s%s%s\n",
 		       c->put ? "the client copies to" : "the client copies from", c->host,
@@ -835,8 +1002,10 @@ static void row_json(const struct client *c, const struct row *r)
 {
 	const char *op = c->put ? "put" : "get";
 
-	if (c->test == TEST_PING || c->test == TEST_TCP)
-		op = c->test == TEST_PING ? "ping" : "echo";
+	if (c->test == TEST_PING)
+		op = "ping";
+	else if (c->test == TEST_TCP || c->test == TEST_MESSAGE)
+		op = "echo";
 	printf("%s {\"test\": \"%s\", \"op\": \"%s\", \"both\": %s, \"depth\": %u, "
 	       "\"bytes\": %" PRIu64
 	       ", \"local_offset\": %u, \"remote_offset\": %u, \"iterations\": %" PRIu64 ", ",
@@ -1073,9 +1242,15 @@ static void warm_up(const struct client *c, struct side *s, uint64_t *samples)
 		tcp_echo(s, WARM_UP, samples);
 		return;
 	}
-	err = copy_one_by_one(s, WARM_UP, NULL);
+	if (s->message || s->notify) {
+		send_message(s->sock, RUN, WARM_UP, 0, 0);
+		must_answer(s->sock, RUNNING, NULL, "run");
+		err = play(s, WARM_UP, true, NULL);
+	} else {
+		err = copy_one_by_one(s, WARM_UP, NULL);
+	}
 	if (err)
-		die_xnem("copy", err);
+		die_xnem(s->message ? "message" : "copy", err);
 }
 
 static bool measure(const struct client *c, struct side *s, uint64_t bytes, uint64_t *samples)
@@ -1090,12 +1265,12 @@ static bool measure(const struct client *c, struct side *s, uint64_t bytes, uint
 		s->local_seed = seed;
 		s->target_seed = seed + 1;
 		/* an echo comes from the pattern that goes out */
-		if (s->tcp)
+		if (is_plain(s)) {
 			fill(&s->target, s->local_seed);
-		else
-			side_prepare(s);
-		if (s->tcp)
 			poison(&s->local);
+		} else {
+			side_prepare(s);
+		}
 		send_message(s->sock, PREPARE, seed, 0, 0);
 		must_answer(s->sock, PREPARED, NULL, "memory");
 	}
@@ -1105,6 +1280,12 @@ static bool measure(const struct client *c, struct side *s, uint64_t bytes, uint
 	if (s->tcp) {
 		tcp_echo(s, r.iterations, samples);
 		summarise(&r, samples, 2);
+	} else if (s->message || s->notify) {
+		int err = play(s, r.iterations, true, samples);
+
+		if (err)
+			die_xnem(s->message ? "message" : "copy", err);
+		summarise(&r, samples, s->at_once ? 1 : 2);
 	} else {
 		run_copies(c, s, &r, samples);
 	}
@@ -1113,7 +1294,7 @@ static bool measure(const struct client *c, struct side *s, uint64_t bytes, uint
 		uint64_t there = 0;
 
 		bad = side_check(s);
-		if (!s->tcp) {
+		if (!is_plain(s)) {
 			send_message(s->sock, CHECK, seed, 0, 0);
 			must_answer(s->sock, CHECKED, &there, "check");
 		}
@@ -1164,24 +1345,29 @@ static bool measure_stepwise(const struct client *c, struct side *s, uint64_t by
 /* Memory for one size on both sides; 0, or an errno, *there: it is the server's */
 static int client_setup(const struct client *c, struct side *s, uint64_t bytes, bool *there)
 {
-	struct xnem_cookie none = { { 0 } };
+	struct xnem_cookie name;
 	int err;
 
 	*there = false;
 	err = area_make(s, &s->local, bytes, c->local_offset, local_access(s));
-	if (!err && (s->both || s->tcp))
+	if (!err && (s->both || is_plain(s)))
 		err = area_make(s, &s->target, bytes, c->local_offset, target_access(s));
+	if (!err)
+		err = own_name(s, &name);
 	if (err)
 		return err;
 	send_message(s->sock, SETUP, bytes, c->remote_offset,
-		     (s->put ? FLAG_PUT : 0) | (s->both ? FLAG_BOTH : 0) | (s->tcp ? FLAG_TCP : 0));
-	send_bytes(s->sock, s->both ? xnem_region_cookie(s->target.region) : &none, sizeof(none));
+		     (s->put ? FLAG_PUT : 0) | (s->both ? FLAG_BOTH : 0) | (s->tcp ? FLAG_TCP : 0) |
+			     (s->message ? FLAG_MESSAGE : 0) | (s->notify ? FLAG_NOTIFY : 0) |
+			     (s->at_once ? FLAG_AT_ONCE : 0));
+	send_bytes(s->sock, &name, sizeof(name));
 	err = answer(s->sock, READY, NULL);
 	if (err) {
 		*there = true;
 		return err;
 	}
 	must_recv(s->sock, &s->remote, sizeof(s->remote));
+	memcpy(&s->peer, &s->remote, sizeof(s->peer));
 	return s->tcp ? 0 : xnem_reachable(s->ctx, &s->remote);
 }
 
@@ -1248,6 +1434,13 @@ static int client(const struct client *c)
 	int ret = EXIT_GOOD, err;
 
 	s.tcp = c->test == TEST_TCP;
+	s.message = c->test == TEST_MESSAGE;
+	s.notify = c->test == TEST_NOTIFY;
+	if (s.message || s.notify) {
+		/* both sides send in any case */
+		s.put = s.both = s.notify;
+		s.at_once = c->both;
+	}
 	if (!s.tcp) {
 		err = open_device(&s.ctx);
 		if (err == -ENOENT)
@@ -1389,9 +1582,11 @@ static void check_combination(const struct client *c)
 	if (c->min_bytes > c->max_bytes)
 		bad_usage("--sizes: the first is the smaller one");
 	if (c->both && (c->test == TEST_PING || c->test == TEST_TCP))
-		bad_usage("--both is for lat and bw");
-	if (c->step && (!c->one_size || c->test == TEST_PING || c->both))
-		bad_usage("--step wants --size, and neither ping nor --both");
+		bad_usage("--both is for lat, bw, message and notify");
+	if (c->step && (!c->one_size || c->test == TEST_PING || c->test >= TEST_MESSAGE || c->both))
+		bad_usage("--step wants --size, and is for lat, bw and tcp without --both");
+	if (c->test == TEST_MESSAGE && c->max_bytes > XNEM_MESSAGE_MAX)
+		bad_usage("a message has at most %d bytes", XNEM_MESSAGE_MAX);
 	if (c->syscalls && c->test != TEST_LAT && c->test != TEST_PING)
 		bad_usage("--syscalls is for lat and ping");
 	if (c->syscalls && (c->step || c->both))
@@ -1406,7 +1601,7 @@ int main(int argc, char **argv)
 	struct client c = {
 		.port = DEFAULT_PORT,
 		.min_bytes = 1,
-		.max_bytes = 4 << 20,
+		.max_bytes = 0,
 		.depth = 16,
 		.wait_seconds = 5,
 	};
@@ -1421,7 +1616,7 @@ int main(int argc, char **argv)
 			c.port = optarg;
 			break;
 		case OPT_TEST:
-			c.test = (enum test)choice(optarg, test_names, 4);
+			c.test = (enum test)choice(optarg, test_names, NR_TESTS);
 			break;
 		case OPT_OP:
 			c.put = choice(optarg, ops, 2);
@@ -1485,6 +1680,8 @@ int main(int argc, char **argv)
 	if (!argc || strcmp(argv[0], "client") || argc > 2 || (argc == 1 && c.test != TEST_PING))
 		bad_usage("server, or client HOST");
 	c.host = argv[1];
+	if (!c.max_bytes)
+		c.max_bytes = c.test == TEST_MESSAGE ? XNEM_MESSAGE_MAX : 4 << 20;
 	check_combination(&c);
 	return client(&c);
 }

@@ -29,6 +29,10 @@ perf 0 user-put user --sizes 4095:40000 --op put --offset 1:4095 --iterations 3 
 perf 0 user-bw user --test bw --size 256K --iterations 20 --verify --json
 perf 0 user-both user --test bw --size 64K --both --iterations 20 --verify
 perf 0 user-ping user --test ping --iterations 20
+perf 0 user-message user --test message --iterations 20 --verify
+perf 0 user-message-both user --test message --size 8 --both --iterations 20 --verify
+perf 0 user-notify user --test notify --sizes 1:64K --iterations 10 --verify
+perf 0 user-notify-both user --test notify --size 4097 --offset 3 --both --iterations 20 --verify
 perf 0 user-tcp user --test tcp --sizes 8:64 --iterations 5 --verify
 perf 0 user-limit user --sizes 4M:16M --iterations 1 --verify
 says user-limit "RLIMIT_MEMLOCK" err
