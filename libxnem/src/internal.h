@@ -217,6 +217,7 @@ XNEM_HIDDEN int xnem_check_fabric(struct xnem *ctx, uint64_t fabric, int other_l
 /* page.c */
 XNEM_HIDDEN void xnem_pages_open(struct xnem *ctx, const struct xnem_info *info);
 XNEM_HIDDEN void xnem_pages_close(struct xnem *ctx);
+XNEM_HIDDEN bool xnem_page_news(const struct xnem *ctx);
 XNEM_HIDDEN unsigned int xnem_page_take(struct xnem *ctx, struct xnem_complete *done,
 					unsigned int max);
 XNEM_HIDDEN unsigned int xnem_page_spin(struct xnem *ctx, struct xnem_complete *done,

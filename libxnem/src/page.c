@@ -96,18 +96,26 @@ void xnem_pages_close(struct xnem *ctx)
 		munmap(ctx->pages_addr, ctx->pages_len);
 }
 
+static const struct xnem_cpage_entry *next_entry(const struct xnem *ctx)
+{
+	return &ctx->page[ctx->page_read & (XNEM_CPAGE_ENTRIES - 1)];
+}
+
+/** Is there an entry to read?  For the fetcher, or whoever could be. */
+bool xnem_page_news(const struct xnem *ctx)
+{
+	/* pairs with the backend's write barrier: seq comes last */
+	return __atomic_load_n(&next_entry(ctx)->seq, __ATOMIC_ACQUIRE) == ctx->page_read + 1;
+}
+
 /** Reads entries; how many.  The fetcher's alone, no lock needed. */
 unsigned int xnem_page_take(struct xnem *ctx, struct xnem_complete *done, unsigned int max)
 {
 	unsigned int n;
 
-	for (n = 0; n < max; n++) {
-		const struct xnem_cpage_entry *e =
-			&ctx->page[ctx->page_read & (XNEM_CPAGE_ENTRIES - 1)];
+	for (n = 0; n < max && xnem_page_news(ctx); n++) {
+		const struct xnem_cpage_entry *e = next_entry(ctx);
 
-		/* pairs with the backend's write barrier: seq comes last */
-		if (__atomic_load_n(&e->seq, __ATOMIC_ACQUIRE) != ctx->page_read + 1)
-			break;
 		done[n].user_data = e->user_data;
 		done[n].bytes_done = e->bytes_done;
 		done[n].status = xnem_status_errno(e->status);
