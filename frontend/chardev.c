@@ -75,6 +75,15 @@ static int ioc_info(struct xnem_ctx *ctx, void __user *uarg)
 		arg.fabric_id = fe->fabric_id;
 		arg.max_inflight = fe->ctx_quota;
 		arg.max_region_bytes = (u64)fe->limits.region_pages << XNEM_PAGE_SHIFT;
+		arg.max_segments = 1;
+		arg.queues = fe->nr_queues;
+	}
+	arg.pages_bytes = xnem_pages_bytes(ctx);
+	arg.inbox_slots = xnem_pages_inbox_slots(ctx);
+	/* A next backend does not know it. */
+	if (ctx->cpage && arg.inbox_slots) {
+		arg.address.id = ctx->cpage->backend_id;
+		arg.address.key = ctx->cpage->key;
 	}
 	spin_unlock_irq(&fe->lock);
 	return copy_to_user(uarg, &arg, sizeof(arg)) ? -EFAULT : 0;
@@ -184,7 +193,7 @@ static int ioc_submit(struct xnem_ctx *ctx, void __user *uarg)
 		}
 		spin_lock_irq(&fe->lock);
 		/* What has ended by now makes room. */
-		xnem_queue_poll(fe);
+		xnem_queue_poll(ctx);
 		for (i = 0; i < n && !err; i++) {
 			err = submit_one(ctx, &reqs[i]);
 			if (!err)
@@ -229,14 +238,14 @@ static int wait_done(struct xnem_ctx *ctx, const struct xnem_get_completions *ar
 	int err = 0;
 
 	spin_lock_irq(&fe->lock);
-	xnem_queue_poll(fe);
+	xnem_queue_poll(ctx);
 	spin_unlock_irq(&fe->lock);
 	if (enough(ctx, arg) || !arg->timeout_ns)
 		return 0;
 
 	/* Whoever sleeps wants events, also for what is on a completion page. */
 	spin_lock_irq(&fe->lock);
-	xnem_queue_want_events(fe);
+	xnem_queue_want_events(xnem_ctx_queue(ctx));
 	xnem_queue_flush(fe);
 	spin_unlock_irq(&fe->lock);
 	if (arg->timeout_ns < 0)
@@ -245,7 +254,7 @@ static int wait_done(struct xnem_ctx *ctx, const struct xnem_get_completions *ar
 		err = wait_event_interruptible_hrtimeout(ctx->wait, enough(ctx, arg),
 							 ns_to_ktime(arg->timeout_ns));
 	spin_lock_irq(&fe->lock);
-	xnem_queue_unwant_events(fe);
+	xnem_queue_unwant_events(xnem_ctx_queue(ctx));
 	spin_unlock_irq(&fe->lock);
 	return err;
 }
@@ -356,22 +365,12 @@ static __poll_t xnem_poll(struct file *file, poll_table *wait)
 static int xnem_mmap(struct file *file, struct vm_area_struct *vma)
 {
 	struct xnem_ctx *ctx = file->private_data;
-	struct page *page;
-	int err;
 
 	if (current->mm != ctx->mm)
 		return -EPERM;
-	if (vma->vm_pgoff || vma->vm_end - vma->vm_start != PAGE_SIZE ||
-	    !(vma->vm_flags & VM_SHARED) || (vma->vm_flags & VM_EXEC))
+	if (vma->vm_pgoff || !(vma->vm_flags & VM_SHARED) || (vma->vm_flags & VM_EXEC))
 		return -EINVAL;
-	page = xnem_cpage_make(ctx);
-	if (IS_ERR(page))
-		return PTR_ERR(page);
-	/* The backend writes it as long as the context lives: not for a child. */
-	xnem_vm_flags_set(vma, VM_DONTCOPY | VM_DONTEXPAND);
-	err = vm_insert_page(vma, vma->vm_start, page);
-	put_page(page); /* the mapping has its own */
-	return err;
+	return xnem_pages_mmap(ctx, vma);
 }
 
 static int xnem_open(struct inode *inode, struct file *file)

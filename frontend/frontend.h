@@ -5,6 +5,7 @@
  *   xenbus.c   the state machine: probe, connect, disconnect
  *   queue.c    rings: posting requests, taking completions, the event channel
  *   region.c   the life of a region, the end of a context, quarantine
+ *   page.c     a context's own pages: completion page, inbox, control page
  *   pin.c      memory: pinning, charging, granting, revoking
  *   chardev.c  /dev/xnem<N>: contexts, ioctls, waiting
  *   stats.c    counters in debugfs
@@ -50,6 +51,11 @@
 #define XNEM_FE_LINGER HZ
 /** Completions a context keeps for its process: a power of two. */
 #define XNEM_FE_DONE 256
+/** Order of an inbox: 4 pages, 128 slots. */
+#define XNEM_FE_INBOX_ORDER 2
+/** Queues of a device, at most, and pages that it grants for all of them. */
+#define XNEM_FE_QUEUES 8
+#define XNEM_FE_QUEUE_PAGES 128
 /** How often what is in quarantine is tried again. */
 #define XNEM_FE_QUARANTINE_RETRY (HZ / 10)
 /** Failures to connect in a row after which the device stays closed. */
@@ -97,16 +103,17 @@ enum xnem_fe_phase {
 };
 
 struct xnem_ctx;
+struct xnem_ctx_pages;
 struct xnem_region;
 
 /** A request in flight; its index is the wire id. */
 struct xnem_rq {
 	bool busy;
 	u16 op;
+	/** XNEM_REQ_* */
+	u16 flags;
 	/** It reads the descriptor pages until it is answered. */
 	bool uses_desc;
-	/** Its completion is on the context's completion page. */
-	bool cpage;
 	struct xnem_ctx *ctx;
 	struct xnem_region *region;
 	u64 user_data;
@@ -115,6 +122,7 @@ struct xnem_rq {
 
 /** A queue; all of it under fe->lock, but for making and ending it. */
 struct xnem_fe_queue {
+	struct xnem_fe *fe;
 	struct xnem_queue_header *header;
 	struct xnem_request *sq;
 	struct xnem_completion *cq;
@@ -139,17 +147,13 @@ struct xnem_fe_queue {
 	bool arm;
 	/** Something was taken since the last EOI. */
 	bool took;
+	evtchn_port_t port;
 	int irq;
+	char name[24];
 	struct xnem_rq *rqs;
 	u32 nr_rqs;
 	u32 *free_ids;
 	u32 nr_free;
-	/** Descriptor pages, granted for as long as the queue lives. */
-	void *desc[XNEM_INLINE_REFS];
-	grant_ref_t desc_ref[XNEM_INLINE_REFS];
-	u32 nr_desc;
-	/** Taken by one registration at a time, until the backend answered. */
-	bool desc_busy;
 };
 
 struct xnem_fe {
@@ -184,7 +188,16 @@ struct xnem_fe {
 	struct xnem_limits limits;
 	u64 features;
 	u64 fabric_id;
-	struct xnem_fe_queue q;
+	/** A context's requests all go to xnem_ctx_queue(). */
+	struct xnem_fe_queue queues[XNEM_FE_QUEUES];
+	/** 0: nothing is shared. */
+	u32 nr_queues;
+	/** Descriptor pages, granted for as long as the queues live. */
+	void *desc[XNEM_INLINE_REFS];
+	grant_ref_t desc_ref[XNEM_INLINE_REFS];
+	u32 nr_desc;
+	/** Taken by one registration at a time, until the backend answered. */
+	bool desc_busy;
 	/** Requests a context may have in flight or unfetched. */
 	u32 ctx_quota;
 	struct list_head contexts;
@@ -242,7 +255,7 @@ struct xnem_region {
 	int error;
 	u64 backend_id;
 	u64 key;
-	/** A completion page: its one page is the frontend's, not a process's. */
+	/** A context's pages: the frontend's, not a process's. */
 	bool cpage;
 	u32 access;
 	/** First Xen page within the first page of this kernel; 0 with 4 KiB. */
@@ -284,10 +297,13 @@ struct xnem_ctx {
 	u32 done_prod;
 	u32 done_cons;
 	struct xnem_complete *done;
-	/** Completion page, or NULL; one in a context's life (fe->lock). */
+	/** What the backend has of its pages, or NULL (fe->lock). */
 	struct xnem_region *cpage;
+	/** Made once in a context's life. */
 	bool had_cpage;
-	/** Entries on it that the completion ring has confirmed. */
+	/** The pages, also when no backend has them; set once (page.c). */
+	struct xnem_ctx_pages *pages;
+	/** Entries on its completion page that the completion ring has confirmed. */
 	u32 cpage_done;
 	struct list_head regions;
 	/** Regions by handle, under handle_lock. */
@@ -309,12 +325,18 @@ void xnem_fe_put(struct xnem_fe *fe);
 /** Xen pages of regions of all devices together, at most. */
 u32 xnem_page_budget(void);
 
+/** Queues of a device, at most; 0: as many as are of use. */
+extern unsigned int xnem_max_queues;
+/** Entries of the grant table: what all users of the domain share. */
+u32 xnem_grants_total(void);
+
 /* queue.c */
-int xnem_queue_setup(struct xnem_fe *fe);
+int xnem_queues_setup(struct xnem_fe *fe);
 /** Stop events and fail what is in flight; then free the rings. */
-void xnem_queue_teardown(struct xnem_fe *fe);
+void xnem_queues_teardown(struct xnem_fe *fe);
 /**
- * Put a request on the ring (fe->lock held); xnem_queue_flush() shows it.
+ * Put a request on the context's ring, without a context on queue 0's
+ * (fe->lock held); xnem_queue_flush() shows it.
  * @req: without its id, context and tag, which are filled in.
  * @control: may use the reserve.
  * Returns 0, -EAGAIN (nothing free), -ENOTCONN or -ENODEV.
@@ -325,16 +347,34 @@ void xnem_queue_flush(struct xnem_fe *fe);
 /** 0, or why no request can be made now (fe->lock not needed). */
 int xnem_queue_state(const struct xnem_fe *fe);
 /** Take what is answered when no event tells (fe->lock held). */
-void xnem_queue_poll(struct xnem_fe *fe);
+void xnem_queue_poll(struct xnem_ctx *ctx);
 /** Events are wanted from now on; takes effect with xnem_queue_flush(). */
-void xnem_queue_want_events(struct xnem_fe *fe);
-void xnem_queue_unwant_events(struct xnem_fe *fe);
+void xnem_queue_want_events(struct xnem_fe_queue *q);
+void xnem_queue_unwant_events(struct xnem_fe_queue *q);
+/** Its number says which: the protocol wants all of a context on one. */
+static inline struct xnem_fe_queue *xnem_ctx_queue(struct xnem_ctx *ctx)
+{
+	struct xnem_fe *fe = ctx->fe;
+
+	return &fe->queues[fe->nr_queues ? ctx->number % fe->nr_queues : 0];
+}
 
 /* region.c */
 int xnem_region_register(struct xnem_ctx *ctx, struct xnem_register *arg);
 int xnem_region_deregister(struct xnem_ctx *ctx, u32 handle);
-/** Make the context's completion page; the page, or an ERR_PTR. May sleep. */
-struct page *xnem_cpage_make(struct xnem_ctx *ctx);
+/**
+ * A region of @pages Xen pages within the device's budget, or an ERR_PTR.
+ * Counted from here on: it ends by being reaped, whatever it came to.
+ */
+struct xnem_region *xnem_region_new(struct xnem_ctx *ctx, u32 pages);
+/**
+ * Post what makes @region known to the backend, and wait for the answer.
+ * With @indirect the caller has taken the descriptor pages.
+ */
+int xnem_region_post(struct xnem_region *region, struct xnem_request *req, bool indirect);
+/** It did not come about, after @err: end it, and wait until it has. */
+void xnem_region_fail(struct xnem_region *region, int err);
+void xnem_region_put(struct xnem_region *region);
 /** The answer to a register request (fe->lock held). */
 void xnem_region_registered(struct xnem_region *region, int error, u64 id, u64 key);
 /** The backend has let go of it (fe->lock held). */
@@ -357,6 +397,20 @@ void xnem_unpin(struct xnem_region *region);
 int xnem_grant(struct xnem_region *region);
 /** Revoke what can be; returns the number of references still in use. */
 u32 xnem_revoke(struct xnem_region *region);
+
+/* page.c */
+/** Bytes a process maps; 0: none are offered (fe->lock held). */
+u32 xnem_pages_bytes(const struct xnem_ctx *ctx);
+u32 xnem_pages_inbox_slots(const struct xnem_ctx *ctx);
+/** Has the inbox more slots than the first @seen? */
+bool xnem_pages_inbox_news(const struct xnem_ctx *ctx, u32 seen);
+/** What the process says it has read of its inbox. */
+u32 xnem_pages_inbox_cons(const struct xnem_ctx *ctx);
+/** Is there more on the pages than the process says it has read? */
+bool xnem_pages_poll(const struct xnem_ctx *ctx);
+/** Make the context's pages and map them. May sleep. */
+int xnem_pages_mmap(struct xnem_ctx *ctx, struct vm_area_struct *vma);
+void xnem_pages_free(struct xnem_ctx *ctx);
 
 /* chardev.c */
 int xnem_chardev_add(struct xnem_fe *fe);

@@ -139,10 +139,12 @@ void xnem_unpin(struct xnem_region *region)
 {
 	struct xnem_ctx *ctx = region->ctx;
 
+	u32 i;
+
 	if (region->cpage) {
-		/* The process may still have it mapped; it goes with that. */
-		if (region->nr_pages)
-			put_page(region->pages[0]);
+		/* The context has them, and a process may have them mapped. */
+		for (i = 0; i < region->nr_pages; i++)
+			put_page(region->pages[i]);
 	} else if (region->nr_pages) {
 		unpin_user_pages_dirty_lock(region->pages, region->nr_pages,
 					    region->access & XNEM_ACCESS_WRITE);

@@ -27,7 +27,7 @@ static bool is_end(u16 op)
 int xnem_queue_post(struct xnem_fe *fe, struct xnem_ctx *ctx, struct xnem_region *region,
 		    struct xnem_request *req, bool control)
 {
-	struct xnem_fe_queue *q = &fe->q;
+	struct xnem_fe_queue *q;
 	struct xnem_rq *rq;
 	int err;
 	u32 id;
@@ -42,6 +42,7 @@ int xnem_queue_post(struct xnem_fe *fe, struct xnem_ctx *ctx, struct xnem_region
 		if (err)
 			return err;
 	}
+	q = ctx ? xnem_ctx_queue(ctx) : &fe->queues[0];
 	if (q->nr_free <= (control ? 0 : min(XNEM_FE_CONTROL_RESERVE, (int)q->nr_rqs / 4)))
 		return -EAGAIN;
 	if (xnem_ring_used(q->sq_prod, xnem_load32(&q->header->sq.cons)) > q->sq_size) {
@@ -56,8 +57,8 @@ int xnem_queue_post(struct xnem_fe *fe, struct xnem_ctx *ctx, struct xnem_region
 	rq = &q->rqs[id];
 	rq->busy = true;
 	rq->op = le16_to_cpu(req->op);
+	rq->flags = le16_to_cpu(req->flags);
 	rq->uses_desc = false;
-	rq->cpage = req->flags & cpu_to_le16(XNEM_REQ_CPAGE);
 	rq->ctx = ctx;
 	rq->region = region;
 	if (region)
@@ -68,91 +69,106 @@ int xnem_queue_post(struct xnem_fe *fe, struct xnem_ctx *ctx, struct xnem_region
 		rq->uses_desc = req->u.reg.flags & cpu_to_le32(XNEM_REGION_INDIRECT);
 
 	req->id = cpu_to_le32(id);
-	req->context = cpu_to_le32(ctx->number);
-	req->tag = cpu_to_le64(ctx->tag);
+	req->context = cpu_to_le32(ctx ? ctx->number : 0);
+	req->tag = cpu_to_le64(ctx ? ctx->tag : 0);
 	q->sq[q->sq_prod & (q->sq_size - 1)] = *req;
 	q->sq_prod++;
-	if (!rq->cpage)
-		xnem_queue_want_events(fe);
-	ctx->life = fe->life;
-	xnem_ctx_get(ctx);
+	if (!(rq->flags & XNEM_REQ_CPAGE))
+		xnem_queue_want_events(q);
+	if (ctx) {
+		ctx->life = fe->life;
+		xnem_ctx_get(ctx);
+	}
 	xnem_stat_inc(fe, requests);
 	return 0;
 }
 
-static void drain(struct xnem_fe *fe);
+static void drain(struct xnem_fe_queue *q);
 
-static void show(struct xnem_fe *fe)
+static void show(struct xnem_fe_queue *q)
 {
-	struct xnem_fe_queue *q = &fe->q;
 	u32 from = q->sq_shown;
 
 	if (from == q->sq_prod)
 		return;
 	q->sq_shown = q->sq_prod;
 	if (xnem_ring_publish(&q->header->sq, from, q->sq_prod)) {
-		xnem_stat_inc(fe, events_sent);
+		xnem_stat_inc(q->fe, events_sent);
 		notify_remote_via_irq(q->irq);
+	}
+}
+
+static void flush(struct xnem_fe_queue *q)
+{
+	while (q->sq_shown != q->sq_prod || q->arm) {
+		show(q);
+		/* Somebody began to want events: what is there already makes none. */
+		if (q->arm)
+			drain(q);
 	}
 }
 
 void xnem_queue_flush(struct xnem_fe *fe)
 {
+	u32 i;
+
 	lockdep_assert_held(&fe->lock);
-	while (fe->phase == XNEM_FE_UP && (fe->q.sq_shown != fe->q.sq_prod || fe->q.arm)) {
-		show(fe);
-		/* Somebody began to want events: what is there already makes none. */
-		if (fe->q.arm)
-			drain(fe);
-	}
+	if (fe->phase != XNEM_FE_UP)
+		return;
+	for (i = 0; i < fe->nr_queues; i++)
+		flush(&fe->queues[i]);
 }
 
-void xnem_queue_want_events(struct xnem_fe *fe)
+void xnem_queue_want_events(struct xnem_fe_queue *q)
 {
-	lockdep_assert_held(&fe->lock);
-	if (!fe->q.want_events++)
-		fe->q.arm = true;
+	lockdep_assert_held(&q->fe->lock);
+	if (!q->want_events++)
+		q->arm = true;
 }
 
-void xnem_queue_unwant_events(struct xnem_fe *fe)
+void xnem_queue_unwant_events(struct xnem_fe_queue *q)
 {
-	lockdep_assert_held(&fe->lock);
-	fe->q.want_events--;
+	lockdep_assert_held(&q->fe->lock);
+	q->want_events--;
 }
 
-void xnem_queue_poll(struct xnem_fe *fe)
+void xnem_queue_poll(struct xnem_ctx *ctx)
 {
-	lockdep_assert_held(&fe->lock);
+	struct xnem_fe_queue *q = xnem_ctx_queue(ctx);
+
+	lockdep_assert_held(&q->fe->lock);
 	/* With events wanted the handler does it. */
-	if (fe->phase == XNEM_FE_UP && !fe->q.want_events)
-		drain(fe);
+	if (q->fe->phase == XNEM_FE_UP && !q->want_events)
+		drain(q);
 }
 
 /* What a request's end means, by its operation.  @lost: without an answer. */
-static void finish(struct xnem_fe *fe, struct xnem_rq *rq, int error, u64 bytes_done, u64 data0,
-		   u64 data1, bool lost)
+static void finish(struct xnem_fe_queue *q, struct xnem_rq *rq, int error, u64 bytes_done,
+		   u64 data0, u64 data1, bool lost)
 {
+	bool cpage = rq->flags & XNEM_REQ_CPAGE;
 	struct xnem_ctx *ctx = rq->ctx;
+	struct xnem_fe *fe = q->fe;
 
-	if (!rq->cpage)
-		xnem_queue_unwant_events(fe);
+	if (!cpage)
+		xnem_queue_unwant_events(q);
 	if (rq->region)
 		rq->region->posted = false;
 	switch (rq->op) {
 	case XNEM_OP_PING:
 	case XNEM_OP_COPY:
 		xnem_stat_add(fe, bytes, bytes_done);
-		if (rq->cpage && !lost)
+		if (cpage && !lost)
 			xnem_ctx_cpage_done(ctx);
 		else
 			xnem_ctx_done(ctx, rq->user_data, bytes_done, error);
 		break;
 	case XNEM_OP_OPEN_CONTEXT:
-		xnem_region_registered(rq->region, error, 0, 0);
+		xnem_region_registered(rq->region, error, data0, data1);
 		break;
 	case XNEM_OP_REGISTER:
 		if (rq->uses_desc) {
-			fe->q.desc_busy = false;
+			fe->desc_busy = false;
 			wake_up(&fe->desc_wait);
 		}
 		xnem_region_registered(rq->region, error, data0, data1);
@@ -167,7 +183,8 @@ static void finish(struct xnem_fe *fe, struct xnem_rq *rq, int error, u64 bytes_
 	rq->busy = false;
 	rq->ctx = NULL;
 	rq->region = NULL;
-	xnem_ctx_put(ctx);
+	if (ctx)
+		xnem_ctx_put(ctx);
 }
 
 static void queue_break(struct xnem_fe *fe, const char *why)
@@ -181,9 +198,9 @@ static void queue_break(struct xnem_fe *fe, const char *why)
 	schedule_work(&fe->break_work);
 }
 
-static void take(struct xnem_fe *fe, const struct xnem_completion *c)
+static void take(struct xnem_fe_queue *q, const struct xnem_completion *c)
 {
-	struct xnem_fe_queue *q = &fe->q;
+	struct xnem_fe *fe = q->fe;
 	u32 id = le32_to_cpu(c->id);
 	u32 status = le16_to_cpu(c->status);
 	struct xnem_rq *rq;
@@ -193,7 +210,7 @@ static void take(struct xnem_fe *fe, const struct xnem_completion *c)
 		return;
 	}
 	rq = &q->rqs[id];
-	if (!xnem_check_completion(c, rq->op, 0, rq->length)) {
+	if (!xnem_check_completion(c, rq->op, rq->flags, rq->length)) {
 		queue_break(fe, "an answer does not fit its request");
 		return;
 	}
@@ -206,7 +223,7 @@ static void take(struct xnem_fe *fe, const struct xnem_completion *c)
 	xnem_stat_inc(fe, completions);
 	if (status != XNEM_ST_OK)
 		xnem_stat_inc(fe, error_status);
-	finish(fe, rq, xnem_status_errno(status), le64_to_cpu(c->bytes_done),
+	finish(q, rq, xnem_status_errno(status), le64_to_cpu(c->bytes_done),
 	       le64_to_cpu(c->data[0]), le64_to_cpu(c->data[1]), false);
 	q->free_ids[q->nr_free++] = id;
 }
@@ -217,9 +234,9 @@ static void take(struct xnem_fe *fe, const struct xnem_completion *c)
  * or breaks the queue, and what is posted meanwhile (ends of regions nobody
  * waits for) is not shown to the backend before the end.
  */
-static void drain(struct xnem_fe *fe)
+static void drain(struct xnem_fe_queue *q)
 {
-	struct xnem_fe_queue *q = &fe->q;
+	struct xnem_fe *fe = q->fe;
 	struct xnem_completion c;
 	bool took = false;
 	u32 prod;
@@ -241,7 +258,7 @@ static void drain(struct xnem_fe *fe)
 			c = q->cq[q->cq_cons & (q->cq_size - 1)];
 			barrier();
 			q->cq_cons++;
-			take(fe, &c);
+			take(q, &c);
 		}
 		took = true;
 		xnem_ring_release(&q->header->cq, q->cq_cons);
@@ -255,16 +272,17 @@ static void drain(struct xnem_fe *fe)
 
 static irqreturn_t queue_event(int irq, void *arg)
 {
-	struct xnem_fe *fe = arg;
+	struct xnem_fe_queue *q = arg;
+	struct xnem_fe *fe = q->fe;
 	bool took;
 
 	spin_lock(&fe->lock);
 	xnem_stat_inc(fe, events_received);
-	drain(fe);
+	drain(q);
 	xnem_queue_flush(fe);
 	/* By whomever since the last EOI: a process that polls takes as well. */
-	took = fe->q.took;
-	fe->q.took = false;
+	took = q->took;
+	q->took = false;
 	spin_unlock(&fe->lock);
 
 	if (!took)
@@ -273,14 +291,8 @@ static irqreturn_t queue_event(int irq, void *arg)
 	return IRQ_HANDLED;
 }
 
-static void queue_free(struct xnem_fe *fe)
+static void queue_free(struct xnem_fe_queue *q)
 {
-	struct xnem_fe_queue *q = &fe->q;
-	u32 i;
-
-	for (i = 0; i < q->nr_desc; i++)
-		xnem_teardown_ring(&q->desc[i], 1, &q->desc_ref[i]);
-	q->nr_desc = 0;
 	if (q->cq)
 		xnem_teardown_ring((void **)&q->cq, q->cq_pages, q->cq_refs);
 	if (q->sq)
@@ -291,6 +303,15 @@ static void queue_free(struct xnem_fe *fe)
 	q->rqs = NULL;
 	kvfree(q->free_ids);
 	q->free_ids = NULL;
+}
+
+static void desc_free(struct xnem_fe *fe)
+{
+	u32 i;
+
+	for (i = 0; i < fe->nr_desc; i++)
+		xnem_teardown_ring(&fe->desc[i], 1, &fe->desc_ref[i]);
+	fe->nr_desc = 0;
 }
 
 /* A ring of at most @order; smaller when memory is fragmented. */
@@ -305,33 +326,38 @@ static int setup_ring(struct xnem_fe *fe, void **vaddr, u32 order, grant_ref_t *
 	return err;
 }
 
-int xnem_queue_setup(struct xnem_fe *fe)
+/* As many completion slots as submission slots, if may be. */
+static u32 cq_order_for(const struct xnem_fe *fe, u32 sq_pages)
 {
-	struct xnem_fe_queue *q = &fe->q;
-	evtchn_port_t port;
-	u32 cq_order, i;
+	u32 slots = sq_pages * XNEM_SQ_SLOTS_PER_PAGE;
+
+	return min_t(u32, fe->limits.cq_order,
+		     order_base_2(DIV_ROUND_UP(slots, XNEM_CQ_SLOTS_PER_PAGE)));
+}
+
+static u32 queue_pages(const struct xnem_fe *fe, u32 sq_order)
+{
+	return 1 + (1u << sq_order) + (1u << cq_order_for(fe, 1u << sq_order));
+}
+
+static int queue_setup(struct xnem_fe_queue *q, u32 sq_order)
+{
+	struct xnem_fe *fe = q->fe;
+	u32 i;
 	int err;
 
 	err = setup_ring(fe, (void **)&q->header, 0, &q->header_ref, &i);
 	if (err)
 		goto fail;
-	err = setup_ring(fe, (void **)&q->sq, fe->limits.sq_order, q->sq_refs, &q->sq_pages);
+	err = setup_ring(fe, (void **)&q->sq, sq_order, q->sq_refs, &q->sq_pages);
 	if (err)
 		goto fail;
 	q->sq_size = q->sq_pages * XNEM_SQ_SLOTS_PER_PAGE;
-	/* As many completion slots as submission slots, if may be. */
-	cq_order = min_t(u32, fe->limits.cq_order,
-			 ilog2(DIV_ROUND_UP(q->sq_size, XNEM_CQ_SLOTS_PER_PAGE)));
-	err = setup_ring(fe, (void **)&q->cq, cq_order, q->cq_refs, &q->cq_pages);
+	err = setup_ring(fe, (void **)&q->cq, cq_order_for(fe, q->sq_pages), q->cq_refs,
+			 &q->cq_pages);
 	if (err)
 		goto fail;
 	q->cq_size = q->cq_pages * XNEM_CQ_SLOTS_PER_PAGE;
-	for (i = 0; i < XNEM_INLINE_REFS; i++) {
-		err = xnem_setup_ring(fe->xdev, &q->desc[i], 1, &q->desc_ref[i]);
-		if (err)
-			goto fail;
-		q->nr_desc = i + 1;
-	}
 
 	/* Never more in flight than submission slots: the ring cannot be full. */
 	q->nr_rqs = min3(q->sq_size, q->cq_size, fe->limits.inflight);
@@ -344,57 +370,132 @@ int xnem_queue_setup(struct xnem_fe *fe)
 	for (i = 0; i < q->nr_rqs; i++)
 		q->free_ids[i] = q->nr_rqs - 1 - i;
 	q->nr_free = q->nr_rqs;
-	fe->ctx_quota = clamp_t(u32, q->nr_rqs / 4, 1, XNEM_CPAGE_ENTRIES);
 	q->sq_prod = 0;
 	q->sq_shown = 0;
 	q->cq_cons = 0;
-	q->desc_busy = false;
 	q->took = false;
 	q->arm = false;
-	BUILD_BUG_ON(XNEM_CPAGE_ENTRIES > XNEM_FE_DONE);
 	xnem_store32(&q->header->sq.event, 1);
 	xnem_store32(&q->header->cq.event, 1);
 
-	err = xenbus_alloc_evtchn(fe->xdev, &port);
+	err = xenbus_alloc_evtchn(fe->xdev, &q->port);
 	if (err)
 		goto fail;
-	err = bind_evtchn_to_irqhandler_lateeoi(port, queue_event, 0, fe->name, fe);
+	err = bind_evtchn_to_irqhandler_lateeoi(q->port, queue_event, 0, q->name, q);
 	if (err < 0) {
-		xenbus_free_evtchn(fe->xdev, port);
+		xenbus_free_evtchn(fe->xdev, q->port);
 		goto fail;
 	}
 	q->irq = err;
-	return port;
+	return 0;
 
 fail:
-	queue_free(fe);
+	queue_free(q);
 	return err;
 }
 
-void xnem_queue_teardown(struct xnem_fe *fe)
+/* Stop its events; then nobody but the caller looks at it. */
+static void queue_stop(struct xnem_fe_queue *q)
 {
-	struct xnem_fe_queue *q = &fe->q;
-	u32 i;
+	/* Closes the event channel; waits for the handler. */
+	unbind_from_irqhandler(q->irq, q);
+	q->irq = 0;
+}
 
-	if (!q->header)
+/*
+ * How many queues, and how large: what a device grants for itself is a small
+ * part of a small grant table, and no more than is of use.
+ */
+static void queue_plan(const struct xnem_fe *fe, u32 *nr, u32 *sq_order)
+{
+	u32 budget = min_t(u32, xnem_grants_total() / 32, XNEM_FE_QUEUE_PAGES);
+	u32 n = min_t(u32, fe->limits.queues, XNEM_FE_QUEUES), order = fe->limits.sq_order;
+
+	n = min_t(u32, n, num_online_cpus());
+	if (xnem_max_queues)
+		n = min_t(u32, n, xnem_max_queues);
+	budget -= min(budget, fe->nr_desc);
+	while (order && n * queue_pages(fe, order) > budget)
+		order--;
+	while (n > 1 && n * queue_pages(fe, order) > budget)
+		n--;
+	*nr = n;
+	*sq_order = order;
+}
+
+int xnem_queues_setup(struct xnem_fe *fe)
+{
+	u32 nr_desc, nr, sq_order, quota = XNEM_CPAGE_ENTRIES, i;
+	int err;
+
+	BUILD_BUG_ON(XNEM_CPAGE_ENTRIES > XNEM_FE_DONE);
+	/* For references, and for segments, of the largest region. */
+	nr_desc = min_t(u32, XNEM_INLINE_REFS,
+			DIV_ROUND_UP(fe->limits.region_pages, XNEM_DESC_REFS) +
+				XNEM_SEGMENTS_MAX / XNEM_DESC_SEGMENTS);
+	for (i = 0; i < nr_desc; i++) {
+		err = xnem_setup_ring(fe->xdev, &fe->desc[i], 1, &fe->desc_ref[i]);
+		if (err)
+			goto fail_desc;
+		fe->nr_desc = i + 1;
+	}
+	fe->desc_busy = false;
+
+	queue_plan(fe, &nr, &sq_order);
+	for (i = 0; i < nr; i++) {
+		struct xnem_fe_queue *q = &fe->queues[i];
+
+		q->fe = fe;
+		snprintf(q->name, sizeof(q->name), "%s-%u", fe->name, i);
+		err = queue_setup(q, sq_order);
+		if (err)
+			goto fail;
+		quota = min(quota, q->nr_rqs / 4);
+	}
+	spin_lock_irq(&fe->lock);
+	fe->nr_queues = nr;
+	fe->ctx_quota = max(quota, 1u);
+	spin_unlock_irq(&fe->lock);
+	return 0;
+
+fail:
+	while (i--) {
+		queue_stop(&fe->queues[i]);
+		queue_free(&fe->queues[i]);
+	}
+fail_desc:
+	desc_free(fe);
+	return err;
+}
+
+void xnem_queues_teardown(struct xnem_fe *fe)
+{
+	struct xnem_fe_queue *q;
+	u32 nr = fe->nr_queues, i;
+
+	if (!nr)
 		return;
 	spin_lock_irq(&fe->lock);
 	fe->phase = XNEM_FE_DOWN;
 	spin_unlock_irq(&fe->lock);
-	/* Closes the event channel; waits for the handler. */
-	unbind_from_irqhandler(q->irq, fe);
-	q->irq = 0;
+	for (i = 0; i < nr; i++)
+		queue_stop(&fe->queues[i]);
 
 	spin_lock_irq(&fe->lock);
-	for (i = 0; i < q->nr_rqs; i++) {
-		if (!q->rqs[i].busy)
-			continue;
-		xnem_stat_inc(fe, error_disconnect);
-		finish(fe, &q->rqs[i], -ENOTCONN, 0, 0, 0, true);
+	for (q = fe->queues; q < fe->queues + nr; q++) {
+		for (i = 0; i < q->nr_rqs; i++) {
+			if (!q->rqs[i].busy)
+				continue;
+			xnem_stat_inc(fe, error_disconnect);
+			finish(q, &q->rqs[i], -ENOTCONN, 0, 0, 0, true);
+		}
 	}
 	xnem_regions_orphan(fe);
+	fe->nr_queues = 0;
 	spin_unlock_irq(&fe->lock);
 	wake_up_all(&fe->desc_wait);
-	queue_free(fe);
+	for (i = 0; i < nr; i++)
+		queue_free(&fe->queues[i]);
+	desc_free(fe);
 	xnem_reap_now(fe);
 }

@@ -32,7 +32,7 @@ static void region_free(struct kref *ref)
 	kfree(region);
 }
 
-static void region_put(struct xnem_region *region)
+void xnem_region_put(struct xnem_region *region)
 {
 	kref_put(&region->ref, region_free);
 }
@@ -67,6 +67,7 @@ static void ctx_free(struct xnem_ctx *ctx)
 	ida_free(&fe->numbers, ctx->number);
 	mmdrop(ctx->mm);
 	idr_destroy(&ctx->handles);
+	xnem_pages_free(ctx);
 	kvfree(ctx->done);
 	kfree(ctx);
 	xnem_fe_put(fe);
@@ -168,7 +169,7 @@ void xnem_ctx_close(struct xnem_ctx *ctx)
 
 	/* No call is under way: the last reference to the file is gone. */
 	idr_for_each_entry(&ctx->handles, region, handle)
-		region_put(region);
+		xnem_region_put(region);
 
 	spin_lock_irq(&fe->lock);
 	ctx->closing = true;
@@ -291,7 +292,7 @@ static void region_reap(struct xnem_region *region)
 	spin_unlock_irq(&fe->lock);
 	if (!left) {
 		atomic_sub(region->nr_refs, &used_pages);
-		region_put(region);
+		xnem_region_put(region);
 		xnem_ctx_put(ctx);
 	}
 }
@@ -341,12 +342,12 @@ static u32 describe(struct xnem_fe *fe, const struct xnem_region *region, xnem_l
 	u32 i;
 
 	for (i = 0; i < region->nr_refs; i++) {
-		xnem_le32 *page = fe->q.desc[i / XNEM_DESC_REFS];
+		xnem_le32 *page = fe->desc[i / XNEM_DESC_REFS];
 
 		page[i % XNEM_DESC_REFS] = cpu_to_le32(region->refs[i]);
 	}
 	for (i = 0; i < nr; i++)
-		refs[i] = cpu_to_le32(fe->q.desc_ref[i]);
+		refs[i] = cpu_to_le32(fe->desc_ref[i]);
 	xnem_stat_add(fe, desc_pages, nr);
 	return nr;
 }
@@ -358,20 +359,16 @@ static bool take_desc(struct xnem_fe *fe, u32 life, int *err)
 	spin_lock_irq(&fe->lock);
 	*err = fe->life == life ? xnem_queue_state(fe) : -ENOTCONN;
 	if (!*err) {
-		done = !fe->q.desc_busy;
+		done = !fe->desc_busy;
 		if (done)
-			fe->q.desc_busy = true;
+			fe->desc_busy = true;
 	}
 	spin_unlock_irq(&fe->lock);
 	return done;
 }
 
-/*
- * Post what makes @region known to the backend, and wait for the answer.
- * With @indirect the caller has taken the descriptor pages; they are given
- * back by the answer, or here when nothing was posted.
- */
-static int post_and_wait(struct xnem_region *region, struct xnem_request *req, bool indirect)
+/* The descriptor pages are given back by the answer, or here when nothing was posted. */
+int xnem_region_post(struct xnem_region *region, struct xnem_request *req, bool indirect)
 {
 	struct xnem_ctx *ctx = region->ctx;
 	struct xnem_fe *fe = ctx->fe;
@@ -397,7 +394,7 @@ static int post_and_wait(struct xnem_region *region, struct xnem_request *req, b
 	if (err) {
 		spin_lock_irq(&fe->lock);
 		if (indirect && fe->life == region->life) {
-			fe->q.desc_busy = false;
+			fe->desc_busy = false;
 			wake_up(&fe->desc_wait);
 		}
 		spin_unlock_irq(&fe->lock);
@@ -444,14 +441,10 @@ static int register_at_backend(struct xnem_region *region, u32 flags)
 		for (i = 0; i < region->nr_refs; i++)
 			req.u.reg.ref[i] = cpu_to_le32(region->refs[i]);
 	}
-	return post_and_wait(region, &req, indirect);
+	return xnem_region_post(region, &req, indirect);
 }
 
-/*
- * A region of @pages Xen pages within the device's budget.  Counted from here
- * on: it ends by being reaped, whatever it came to.
- */
-static struct xnem_region *region_new(struct xnem_ctx *ctx, u32 pages)
+struct xnem_region *xnem_region_new(struct xnem_ctx *ctx, u32 pages)
 {
 	struct xnem_region *region = kzalloc(sizeof(*region), GFP_KERNEL);
 	struct xnem_fe *fe = ctx->fe;
@@ -487,8 +480,7 @@ static struct xnem_region *region_new(struct xnem_ctx *ctx, u32 pages)
 	return region;
 }
 
-/* It did not come about, after @err: end it, and wait until it has. */
-static void region_fail(struct xnem_region *region, int err)
+void xnem_region_fail(struct xnem_region *region, int err)
 {
 	struct xnem_ctx *ctx = region->ctx;
 	struct xnem_fe *fe = ctx->fe;
@@ -504,63 +496,7 @@ static void region_fail(struct xnem_region *region, int err)
 	if (err != -EINTR)
 		wait_event_freezable(ctx->wait,
 				     READ_ONCE(region->state) >= XNEM_REGION_QUARANTINED);
-	region_put(region);
-}
-
-struct page *xnem_cpage_make(struct xnem_ctx *ctx)
-{
-	struct xnem_request req = { .op = cpu_to_le16(XNEM_OP_OPEN_CONTEXT) };
-	struct xnem_fe *fe = ctx->fe;
-	struct xnem_region *region;
-	struct page *page = NULL;
-	int err = 0;
-
-	spin_lock_irq(&fe->lock);
-	if (!(fe->features & XNEM_FEAT_CPAGE))
-		err = xnem_queue_state(fe) ?: -EOPNOTSUPP;
-	else if (ctx->had_cpage)
-		err = -EBUSY;
-	else
-		ctx->had_cpage = true;
-	spin_unlock_irq(&fe->lock);
-	if (err)
-		return ERR_PTR(err);
-	region = region_new(ctx, 1);
-	if (IS_ERR(region)) {
-		ctx->had_cpage = false;
-		return ERR_CAST(region);
-	}
-	region->cpage = true;
-	region->access = XNEM_ACCESS_READ | XNEM_ACCESS_WRITE;
-	region->pages = kvmalloc(sizeof(*region->pages), GFP_KERNEL);
-	if (region->pages)
-		page = alloc_page(GFP_KERNEL | __GFP_ZERO);
-	err = -ENOMEM;
-	if (page) {
-		region->pages[0] = page;
-		region->nr_pages = 1;
-		get_page(page); /* the caller's */
-		err = xnem_grant(region);
-	}
-	if (!err) {
-		req.u.open.cpage_ref = cpu_to_le32(region->refs[0]);
-		err = post_and_wait(region, &req, false);
-	}
-	if (err) {
-		if (page)
-			put_page(page);
-		/* Interrupted, the backend may know of one all the same. */
-		if (err != -EINTR)
-			ctx->had_cpage = false;
-		region_fail(region, err);
-		return ERR_PTR(err);
-	}
-	spin_lock_irq(&fe->lock);
-	if (region->state == XNEM_REGION_LIVE)
-		ctx->cpage = region;
-	spin_unlock_irq(&fe->lock);
-	region_put(region);
-	return page;
+	xnem_region_put(region);
 }
 
 int xnem_region_register(struct xnem_ctx *ctx, struct xnem_register *arg)
@@ -585,7 +521,7 @@ int xnem_region_register(struct xnem_ctx *ctx, struct xnem_register *arg)
 	if (!fe->trusted && ((arg->addr | arg->length) & (XNEM_PAGE_SIZE - 1)))
 		return -EOPNOTSUPP;
 
-	region = region_new(ctx, pages);
+	region = xnem_region_new(ctx, pages);
 	if (IS_ERR(region))
 		return PTR_ERR(region);
 	region->access = arg->access;
@@ -611,7 +547,7 @@ int xnem_region_register(struct xnem_ctx *ctx, struct xnem_register *arg)
 			return 0;
 		}
 	}
-	region_fail(region, err);
+	xnem_region_fail(region, err);
 	return err;
 }
 
@@ -634,6 +570,6 @@ int xnem_region_deregister(struct xnem_ctx *ctx, u32 handle)
 	xnem_queue_flush(fe);
 	spin_unlock_irq(&fe->lock);
 	err = wait_event_freezable(ctx->wait, READ_ONCE(region->state) >= XNEM_REGION_QUARANTINED);
-	region_put(region);
+	xnem_region_put(region);
 	return err ? -EINTR : 0;
 }

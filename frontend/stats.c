@@ -22,13 +22,16 @@ static const char *const names[XNEM_FE_STAT_COUNT] = {
 static int counters_show(struct seq_file *m, void *unused)
 {
 	struct xnem_fe *fe = m->private;
-	u32 inflight, quarantined, regions, contexts, used, max;
+	u32 inflight = 0, queues, quarantined, regions, contexts, used, max;
 	enum xnem_fe_phase phase;
 	unsigned int i;
 
 	spin_lock_irq(&fe->lock);
 	phase = fe->phase;
-	inflight = phase == XNEM_FE_DOWN ? 0 : fe->q.nr_rqs - fe->q.nr_free;
+	queues = fe->nr_queues;
+	if (phase != XNEM_FE_DOWN)
+		for (i = 0; i < queues; i++)
+			inflight += fe->queues[i].nr_rqs - fe->queues[i].nr_free;
 	quarantined = fe->quarantined;
 	regions = fe->nr_regions;
 	contexts = fe->nr_contexts;
@@ -40,7 +43,7 @@ static int counters_show(struct seq_file *m, void *unused)
 		seq_printf(m, "%s %lld\n", names[i], atomic64_read(&fe->stats[i]));
 	seq_printf(m, "inflight %u\nquarantined %u\nregions %u\ncontexts %u\n", inflight,
 		   quarantined, regions, contexts);
-	seq_printf(m, "used_pages %u\nmax_pages %u\nconnected %d\n", used, max,
+	seq_printf(m, "used_pages %u\nmax_pages %u\nqueues %u\nconnected %d\n", used, max, queues,
 		   phase == XNEM_FE_UP);
 	return 0;
 }

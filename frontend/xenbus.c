@@ -14,6 +14,10 @@ MODULE_PARM_DESC(max_pages,
 		 "Xen pages (4096 bytes) of all regions of a device; 0: what the grant table "
 		 "holds, less a share for disks and network");
 
+unsigned int xnem_max_queues;
+module_param_named(queues, xnem_max_queues, uint, 0444);
+MODULE_PARM_DESC(queues, "queues of a device, at most; 0: one a CPU, as the backend allows");
+
 static bool trusted = true;
 module_param(trusted, bool, 0444);
 MODULE_PARM_DESC(trusted, "the backend may see bytes beside a region in its first and last page");
@@ -36,13 +40,18 @@ void xnem_fe_put(struct xnem_fe *fe)
 	kref_put(&fe->ref, fe_release);
 }
 
+u32 xnem_grants_total(void)
+{
+	return gnttab_max_grant_frames() * (XEN_PAGE_SIZE / sizeof(struct grant_entry_v1));
+}
+
 /*
  * The share of the grant table for regions: the rest is for the domain's
  * disks and network, which take their references when they need them.
  */
 u32 xnem_page_budget(void)
 {
-	u32 total = gnttab_max_grant_frames() * (XEN_PAGE_SIZE / sizeof(struct grant_entry_v1));
+	u32 total = xnem_grants_total();
 
 	if (max_pages)
 		return min(max_pages, total);
@@ -60,10 +69,10 @@ u32 xnem_page_budget(void)
  */
 static void disconnect(struct xnem_fe *fe, bool let_go)
 {
-	if (fe->q.header)
+	if (fe->nr_queues)
 		fe->revoke_after = let_go ? 0 : (jiffies + XNEM_FE_LINGER) | 1;
 	cancel_delayed_work(&fe->stuck_work);
-	xnem_queue_teardown(fe);
+	xnem_queues_teardown(fe);
 }
 
 static char *backend_node(struct xnem_fe *fe, const char *node)
@@ -139,19 +148,34 @@ static void print_refs(char *buf, size_t size, const grant_ref_t *refs, u32 n)
 		len += scnprintf(buf + len, size - len, "%s%u", i ? " " : "", refs[i]);
 }
 
-static int write_nodes(struct xnem_fe *fe, evtchn_port_t port)
+static int write_queue(struct xenbus_transaction xbt, const struct xnem_fe_queue *q, u32 index)
 {
-	struct xenbus_device *xdev = fe->xdev;
-	struct xnem_fe_queue *q = &fe->q;
-	char sq_refs[200], cq_refs[200];
-	struct xenbus_transaction xbt;
-	const char *what;
-	char dir[80];
+	char dir[80], refs[200];
 	int err;
 
-	print_refs(sq_refs, sizeof(sq_refs), q->sq_refs, q->sq_pages);
-	print_refs(cq_refs, sizeof(cq_refs), q->cq_refs, q->cq_pages);
-	snprintf(dir, sizeof(dir), "%s/queue-0", xdev->nodename);
+	snprintf(dir, sizeof(dir), "%s/queue-%u", q->fe->xdev->nodename, index);
+	err = xenbus_printf(xbt, dir, "header-ref", "%u", q->header_ref);
+	if (err)
+		return err;
+	print_refs(refs, sizeof(refs), q->sq_refs, q->sq_pages);
+	err = xenbus_printf(xbt, dir, "sq-refs", "%s", refs);
+	if (err)
+		return err;
+	print_refs(refs, sizeof(refs), q->cq_refs, q->cq_pages);
+	err = xenbus_printf(xbt, dir, "cq-refs", "%s", refs);
+	if (err)
+		return err;
+	return xenbus_printf(xbt, dir, "event-channel", "%u", q->port);
+}
+
+static int write_nodes(struct xnem_fe *fe)
+{
+	struct xenbus_device *xdev = fe->xdev;
+	struct xenbus_transaction xbt;
+	const char *what;
+	u32 i;
+	int err;
+
 again:
 	err = xenbus_transaction_start(&xbt);
 	if (err) {
@@ -167,25 +191,15 @@ again:
 	if (err)
 		goto abort;
 	what = "num-queues";
-	err = xenbus_printf(xbt, xdev->nodename, what, "%u", 1);
+	err = xenbus_printf(xbt, xdev->nodename, what, "%u", fe->nr_queues);
 	if (err)
 		goto abort;
-	what = "header-ref";
-	err = xenbus_printf(xbt, dir, what, "%u", q->header_ref);
-	if (err)
-		goto abort;
-	what = "sq-refs";
-	err = xenbus_printf(xbt, dir, what, "%s", sq_refs);
-	if (err)
-		goto abort;
-	what = "cq-refs";
-	err = xenbus_printf(xbt, dir, what, "%s", cq_refs);
-	if (err)
-		goto abort;
-	what = "event-channel";
-	err = xenbus_printf(xbt, dir, what, "%u", port);
-	if (err)
-		goto abort;
+	what = "a queue";
+	for (i = 0; i < fe->nr_queues; i++) {
+		err = write_queue(xbt, &fe->queues[i], i);
+		if (err)
+			goto abort;
+	}
 	err = xenbus_transaction_end(xbt, 0);
 	if (err == -EAGAIN)
 		goto again;
@@ -201,17 +215,17 @@ abort:
 
 static int setup(struct xnem_fe *fe)
 {
-	int port, err;
+	int err;
 
 	err = read_offers(fe);
 	if (err)
 		return err;
-	port = xnem_queue_setup(fe);
-	if (port < 0) {
-		xenbus_dev_fatal(fe->xdev, port, "setting up the queue");
-		return port;
+	err = xnem_queues_setup(fe);
+	if (err) {
+		xenbus_dev_fatal(fe->xdev, err, "setting up the queues");
+		return err;
 	}
-	err = write_nodes(fe, port);
+	err = write_nodes(fe);
 	if (err)
 		goto fail;
 	fe->closing = false;
@@ -270,7 +284,7 @@ static void backend_changed(struct xenbus_device *xdev, enum xenbus_state state)
 		 * May be the toolstack's word, while the backend goes on: that
 		 * it has let go only its own Closed says.  Asked for here.
 		 */
-		if (fe->q.header) {
+		if (fe->nr_queues) {
 			fe->closing = true;
 			xenbus_switch_state(xdev, XenbusStateClosing);
 			mod_delayed_work(xnem_wq, &fe->stuck_work, XNEM_FE_STUCK);
@@ -315,7 +329,7 @@ static void stuck_work(struct work_struct *work)
 	struct xnem_fe *fe = container_of(to_delayed_work(work), struct xnem_fe, stuck_work);
 
 	mutex_lock(&fe->state_lock);
-	if (fe->q.header && fe->closing) {
+	if (fe->nr_queues && fe->closing) {
 		disconnect(fe, false);
 		xenbus_switch_state(fe->xdev, XenbusStateClosed);
 	}
@@ -399,7 +413,7 @@ static XNEM_REMOVE_TYPE remove(struct xenbus_device *xdev)
 	 * Let the backend unmap first: what it still maps could not be freed
 	 * now.  A backend that is stuck does not hold us up for long.
 	 */
-	let_go = !fe->q.header;
+	let_go = !fe->nr_queues;
 	if (!let_go && !fe->broken) {
 		xenbus_switch_state(xdev, XenbusStateClosing);
 		while (!(let_go = backend_let_go(xdev)) && time_before(jiffies, until))

@@ -99,12 +99,14 @@ static inline int xnem_bind_interdomain(struct xenbus_device *dev, evtchn_port_t
 #endif
 }
 
-static inline void xnem_vm_flags_set(struct vm_area_struct *vma, unsigned long flags)
+static inline void xnem_vm_flags_mod(struct vm_area_struct *vma, unsigned long set,
+				     unsigned long clear)
 {
 #if defined(XNEM_HAVE_VM_FLAGS_SET)
-	vm_flags_set(vma, flags);
+	vm_flags_mod(vma, set, clear);
 #else
-	vma->vm_flags |= flags;
+	vma->vm_flags |= set;
+	vma->vm_flags &= ~clear;
 #endif
 }
 

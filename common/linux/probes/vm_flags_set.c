@@ -2,5 +2,5 @@
 #include <linux/mm.h>
 void probe(struct vm_area_struct *vma)
 {
-	vm_flags_set(vma, VM_DONTCOPY);
+	vm_flags_mod(vma, VM_DONTCOPY, VM_MAYEXEC);
 }
