@@ -30,12 +30,14 @@ static void limits(const char *s)
 	must(lim.queues && lim.inflight && lim.contexts && lim.regions);
 	must(lim.region_pages && lim.pages);
 	must(lim.sq_order <= XNEM_RING_ORDER_MAX && lim.cq_order <= XNEM_RING_ORDER_MAX);
+	must(lim.contexts <= 1024 && lim.windows <= 16 && lim.window_pages <= 1024);
+	must(!lim.windows || lim.window_pages);
 	/* Written the way a backend writes them, they are the same again. */
 	snprintf(text, sizeof(text),
 		 "queues=%u sq-order=%u cq-order=%u inflight=%u contexts=%u regions=%u "
-		 "region-pages=%u pages=%u",
+		 "region-pages=%u pages=%u windows=%u window-pages=%u",
 		 lim.queues, lim.sq_order, lim.cq_order, lim.inflight, lim.contexts, lim.regions,
-		 lim.region_pages, lim.pages);
+		 lim.region_pages, lim.pages, lim.windows, lim.window_pages);
 	must(xnem_parse_limits(text, &again));
 	must(!memcmp(&lim, &again, sizeof(lim)));
 }

@@ -7,7 +7,8 @@ set -eu
 
 dir=$1
 rm -rf "$dir"
-mkdir -p "$dir/request" "$dir/completion" "$dir/xenstore" "$dir/walk"
+mkdir -p "$dir/request" "$dir/completion" "$dir/xenstore" "$dir/walk" \
+	"$dir/segments"
 
 # byte VALUE, and little-endian numbers of 2, 4 and 8 bytes (8: below 2^32)
 byte()
@@ -63,11 +64,18 @@ copy()
 	zeros 40
 }
 
+# segment LENGTH OFFSET
+segment()
+{
+	le64 "$1"; le32 "$2"; le32 0
+}
+
 # features, all of them, and limits
 before()
 {
-	le64 127
+	le64 511
 	le32 4; le32 2; le32 1; le32 128; le32 256; le32 1024; le32 18432; le32 1048576
+	le32 4; le32 64
 }
 
 r=$dir/request
@@ -79,12 +87,32 @@ r=$dir/request
 { before; copy 1 2 4097; } >"$r/copy"
 { before; head32 4 0; le32 9; zeros 92; } >"$r/open"
 { before; head32 5 0; zeros 96; } >"$r/close"
-{ before; head32 16 6; zeros 96; } >"$r/reserved"
+{ before; register 5000 2 8 3 4; } >"$r/register-segments"
+{ before; register 9000000 300 14 2500 5; } >"$r/register-segments-indirect-once"
+{ before; register 1073741824 0 16 262144 0; } >"$r/register-windowed"
+{ before; register 5000 2 24 3 1; } >"$r/register-windowed-segments"
+{
+	before; head32 3 10; le64 1; le64 2; le64 3; le64 4
+	le64 5; le64 6; le64 7; le64 8; zeros 32
+} >"$r/copy-notify"
+{ before; head32 3 20; le64 1; le64 2; le64 3; le64 4; zeros 64; } >"$r/copy-bounded"
+{
+	before; head32 4 0; le32 9; le32 1; le32 10; le32 2
+	le32 11; le32 12; le32 13; le32 14; zeros 64
+} >"$r/open-inbox"
+{ before; head32 16 4; le64 1; le64 2; le32 5; le32 0; printf hello; zeros 67; } >"$r/message"
+{ before; head32 17 0; le32 6; zeros 92; } >"$r/cancel"
+{ before; head32 18 0; le32 3; le32 1; le32 2; le32 0; le32 8; le32 9; zeros 72; } >"$r/describe"
+{ before; head32 18 0; le32 0; le32 1; le32 64; le32 1; le32 8; zeros 76; } >"$r/describe-indirect"
+{ before; head32 18 0; le32 0; le32 1; zeros 88; } >"$r/describe-nothing"
+{ before; head32 32 0; zeros 96; } >"$r/reserved"
 
 c=$dir/completion
-{ le16 3; le64 4097; le32 7; le16 0; le16 0; le64 4097; zeros 16; } >"$c/copy"
-{ le16 3; le64 4097; le32 7; le16 9; le16 0; le64 4096; zeros 16; } >"$c/fault"
-{ le16 1; le64 0; le32 7; le16 0; le16 0; le64 0; le64 1; le64 2; } >"$c/register"
+{ le16 3; le16 0; le64 4097; le32 7; le16 0; le16 0; le64 4097; zeros 16; } >"$c/copy"
+{ le16 3; le16 0; le64 4097; le32 7; le16 9; le16 0; le64 4096; zeros 16; } >"$c/fault"
+{ le16 3; le16 16; le64 4097; le32 7; le16 0; le16 0; le64 100; zeros 16; } >"$c/bounded"
+{ le16 3; le16 8; le64 4097; le32 7; le16 14; le16 0; le64 4097; zeros 16; } >"$c/busy"
+{ le16 1; le16 0; le64 0; le32 7; le16 0; le16 0; le64 0; le64 1; le64 2; } >"$c/register"
 
 x=$dir/xenstore
 { byte 0; printf 4294967295; } >"$x/u32"
@@ -93,7 +121,7 @@ x=$dir/xenstore
 {
 	byte 3
 	printf 'queues=4 sq-order=2 cq-order=1 inflight=128 contexts=256 regions=1024 '
-	printf 'region-pages=18432 pages=1048576 later=1'
+	printf 'region-pages=18432 pages=1048576 windows=4 window-pages=64 later=1'
 } >"$x/limits"
 { byte $((4 + 6 * 16)); printf '8 9 10 11'; } >"$x/refs"
 { byte $((4 + 6)); printf '4294967295'; } >"$x/refs-1"
@@ -104,3 +132,9 @@ w=$dir/walk
 { register 73728 0 0 18 18; register 73727 1 0 18 18; copy 0 0 65535; } >"$w/odd"
 { register 8388608 0 2 2048 2; register 4194304 0 2 1024 1; copy 4096 0 4194304; } >"$w/large"
 { register 1 4095 0 1 1; register 1 0 0 1 1; copy 1 1 0; } >"$w/nothing"
+
+s=$dir/segments
+{ le64 1; le32 1; segment 1 4095; } >"$s/byte"
+{ le64 4099; le32 4; segment 4096 0; segment 2 4095; segment 1 7; } >"$s/three"
+{ le64 5; le32 3; segment 3 10; segment 1 10; segment 1 11; } >"$s/one-page"
+{ le32 0; le32 2048; le32 2147483648; le32 0; le32 2048; le64 0; } >"$s/8-TiB"

@@ -23,6 +23,8 @@ static const struct xnem_limits limits = {
 	.regions = 1024,
 	.region_pages = XNEM_REGION_PAGES_MAX,
 	.pages = 1 << 20,
+	.windows = 4,
+	.window_pages = 64,
 };
 
 #define ALL_FEATURES (~0ull)
@@ -64,34 +66,98 @@ static struct xnem_request of_op(u16 op)
 		break;
 	case XNEM_OP_COPY:
 		memset(&r.u.copy, 0xff,
-		       offsetof(struct xnem_request, u.copy.pad) -
+		       offsetof(struct xnem_request, u.copy.immediate) -
 			       offsetof(struct xnem_request, u.copy));
 		break;
 	case XNEM_OP_OPEN_CONTEXT:
 		r.u.open.cpage_ref = 77;
 		break;
+	case XNEM_OP_MESSAGE:
+		r.u.msg.to.id = ~0ull;
+		r.u.msg.to.key = ~0ull;
+		r.u.msg.length = 5;
+		memset(r.u.msg.data, 0xff, 5);
+		break;
+	case XNEM_OP_CANCEL:
+		r.u.cancel.id = ~0u;
+		break;
+	case XNEM_OP_DESCRIBE:
+		r.u.describe.window = 3;
+		r.u.describe.seq = ~0u;
+		r.u.describe.nr_pages = 2;
+		r.u.describe.ref[0] = 8;
+		r.u.describe.ref[1] = ~0u;
+		break;
 	}
 	return r;
 }
 
-static const u16 known_ops[] = { XNEM_OP_PING, XNEM_OP_REGISTER,     XNEM_OP_DEREGISTER,
-				 XNEM_OP_COPY, XNEM_OP_OPEN_CONTEXT, XNEM_OP_CLOSE_CONTEXT };
-#define NR_OPS (sizeof(known_ops) / sizeof(known_ops[0]))
+/* Each operation, the features it takes, and the flags it can carry. */
+static const struct {
+	u16 op, flags;
+	u64 needs;
+} ops[] = {
+	{ XNEM_OP_PING, XNEM_REQ_CPAGE | XNEM_REQ_FENCE, 0 },
+	{ XNEM_OP_REGISTER, XNEM_REQ_CPAGE | XNEM_REQ_FENCE, 0 },
+	{ XNEM_OP_DEREGISTER, XNEM_REQ_CPAGE, 0 },
+	{ XNEM_OP_COPY, 0x1f, 0 },
+	{ XNEM_OP_OPEN_CONTEXT, XNEM_REQ_CPAGE | XNEM_REQ_FENCE, XNEM_FEAT_CPAGE },
+	{ XNEM_OP_CLOSE_CONTEXT, XNEM_REQ_CPAGE, 0 },
+	{ XNEM_OP_MESSAGE, XNEM_REQ_CPAGE | XNEM_REQ_FENCE, XNEM_FEAT_MESSAGE },
+	{ XNEM_OP_CANCEL, XNEM_REQ_CPAGE, XNEM_FEAT_CANCEL },
+	{ XNEM_OP_DESCRIBE, XNEM_REQ_CPAGE, XNEM_FEAT_WINDOW },
+};
+#define NR_OPS (sizeof(ops) / sizeof(ops[0]))
 
-/* Bytes from here on are padding of the operation. */
-static size_t pad_start(u16 op)
+/* Is byte @at of the request of_op() padding, or a field that has to be 0? */
+static bool is_pad(u16 op, size_t at)
 {
+	if (at >= offsetof(struct xnem_request, pad0) &&
+	    at < offsetof(struct xnem_request, user_data))
+		return true;
+	if (at < offsetof(struct xnem_request, u))
+		return false;
 	switch (op) {
-	case XNEM_OP_REGISTER:
-		return offsetof(struct xnem_request, u.reg.ref) + 2 * 4; /* unused references */
+	case XNEM_OP_REGISTER: /* unused references */
+		return at >= offsetof(struct xnem_request, u.reg.ref) + 2 * 4;
 	case XNEM_OP_DEREGISTER:
-		return offsetof(struct xnem_request, u.dereg.pad);
-	case XNEM_OP_COPY:
-		return offsetof(struct xnem_request, u.copy.pad);
-	case XNEM_OP_OPEN_CONTEXT:
-		return offsetof(struct xnem_request, u.open.pad1);
+		return at >= offsetof(struct xnem_request, u.dereg.pad);
+	case XNEM_OP_COPY: /* no notification */
+		return at >= offsetof(struct xnem_request, u.copy.immediate);
+	case XNEM_OP_OPEN_CONTEXT: /* flags apart, and no inbox */
+		return at >= offsetof(struct xnem_request, u.open.control_ref);
+	case XNEM_OP_MESSAGE:
+		return (at >= offsetof(struct xnem_request, u.msg.pad1) &&
+			at < offsetof(struct xnem_request, u.msg.data)) ||
+		       at >= offsetof(struct xnem_request, u.msg.data) + 5;
+	case XNEM_OP_CANCEL:
+		return at >= offsetof(struct xnem_request, u.cancel.pad1);
+	case XNEM_OP_DESCRIBE:
+		return at >= offsetof(struct xnem_request, u.describe.ref) + 2 * 4;
 	default:
-		return offsetof(struct xnem_request, u);
+		return true;
+	}
+}
+
+/* May byte @at be anything? */
+static bool is_opaque(u16 op, size_t at)
+{
+	if (at < offsetof(struct xnem_request, u) || is_pad(op, at))
+		return false;
+	switch (op) {
+	case XNEM_OP_REGISTER: /* has tests of its own */
+		return at >= offsetof(struct xnem_request, u.reg.ref);
+	case XNEM_OP_OPEN_CONTEXT:
+		return at < offsetof(struct xnem_request, u.open.flags);
+	case XNEM_OP_MESSAGE:
+		return at < offsetof(struct xnem_request, u.msg.length) ||
+		       at >= offsetof(struct xnem_request, u.msg.data);
+	case XNEM_OP_DESCRIBE:
+		return (at >= offsetof(struct xnem_request, u.describe.seq) &&
+			at < offsetof(struct xnem_request, u.describe.nr_pages)) ||
+		       at >= offsetof(struct xnem_request, u.describe.ref);
+	default:
+		return true;
 	}
 }
 
@@ -101,14 +167,13 @@ static void right(void **state)
 
 	(void)state;
 	for (i = 0; i < NR_OPS; i++) {
-		struct xnem_request r = of_op(known_ops[i]);
+		struct xnem_request r = of_op(ops[i].op);
 
 		expect(&r, ALL_FEATURES, XNEM_ST_OK);
-		expect(&r, XNEM_FEAT_CPAGE, XNEM_ST_OK);
-		/* No feature is needed but for the completion page. */
-		expect(&r, 0, r.op == XNEM_OP_OPEN_CONTEXT ? XNEM_ST_UNSUPPORTED : XNEM_ST_OK);
-		expect(&r, ~XNEM_FEAT_CPAGE,
-		       r.op == XNEM_OP_OPEN_CONTEXT ? XNEM_ST_UNSUPPORTED : XNEM_ST_OK);
+		/* The features it takes and no other. */
+		expect(&r, ops[i].needs, XNEM_ST_OK);
+		expect(&r, ~ops[i].needs, ops[i].needs ? XNEM_ST_UNSUPPORTED : XNEM_ST_OK);
+		expect(&r, 0, ops[i].needs ? XNEM_ST_UNSUPPORTED : XNEM_ST_OK);
 	}
 }
 
@@ -120,21 +185,16 @@ static void padding(void **state)
 
 	(void)state;
 	for (i = 0; i < NR_OPS; i++) {
-		struct xnem_request r = of_op(known_ops[i]);
+		struct xnem_request r = of_op(ops[i].op);
 		u8 *byte = (u8 *)&r;
 
-		for (at = 0; at < sizeof(r); at++) {
-			bool pad = at >= pad_start(r.op) ||
-				   (at >= offsetof(struct xnem_request, pad0) &&
-				    at < offsetof(struct xnem_request, user_data));
-
-			for (bit = 0; pad && bit < 8; bit++) {
+		for (at = 0; at < sizeof(r); at++)
+			for (bit = 0; is_pad(r.op, at) && bit < 8; bit++) {
 				assert_int_equal(byte[at], 0);
 				byte[at] = (u8)(1 << bit);
 				expect(&r, ALL_FEATURES, XNEM_ST_INVALID);
 				byte[at] = 0;
 			}
-		}
 	}
 }
 
@@ -146,7 +206,7 @@ static void opaque(void **state)
 
 	(void)state;
 	for (i = 0; i < NR_OPS; i++) {
-		struct xnem_request r = of_op(known_ops[i]);
+		struct xnem_request r = of_op(ops[i].op);
 
 		for (v = 0; v < sizeof(values); v++) {
 			memset(&r.id, values[v], sizeof(r.id));
@@ -154,40 +214,76 @@ static void opaque(void **state)
 			memset(&r.tag, values[v], sizeof(r.tag));
 			expect(&r, ALL_FEATURES, XNEM_ST_OK);
 		}
-		if (r.op == XNEM_OP_REGISTER)
-			continue;
-		for (at = offsetof(struct xnem_request, u); at < pad_start(r.op); at++)
-			for (v = 0; v < sizeof(values); v++) {
+		for (at = 0; at < sizeof(r); at++)
+			for (v = 0; is_opaque(r.op, at) && v < sizeof(values); v++) {
 				((u8 *)&r)[at] = values[v];
 				expect(&r, ALL_FEATURES, XNEM_ST_OK);
 			}
 	}
 }
 
+/* Every operation with every set of flags, with every set of the features they need. */
 static void request_flags(void **state)
 {
-	static const u64 needs[16] = { XNEM_FEAT_CPAGE, XNEM_FEAT_NOTIFY, XNEM_FEAT_FENCE };
-	size_t i;
-	u32 bit;
+	static const struct {
+		u16 flags;
+		u64 needs;
+	} flag[] = {
+		{ XNEM_REQ_CPAGE, XNEM_FEAT_CPAGE },
+		{ XNEM_REQ_NOTIFY_SRC | XNEM_REQ_NOTIFY_DST, XNEM_FEAT_NOTIFY },
+		{ XNEM_REQ_FENCE, XNEM_FEAT_FENCE },
+		{ XNEM_REQ_BOUNDED, XNEM_FEAT_CANCEL },
+	};
+	size_t i, f;
+	u32 flags, set;
 
 	(void)state;
 	for (i = 0; i < NR_OPS; i++)
-		for (bit = 0; bit < 16; bit++) {
-			struct xnem_request r = of_op(known_ops[i]);
-			bool known = bit < 16 && needs[bit];
+		for (flags = 0; flags < 32; flags++)
+			for (set = 0; set < 16; set++) {
+				struct xnem_request r = of_op(ops[i].op);
+				enum xnem_status want = XNEM_ST_OK;
+				u64 features = ops[i].needs, needs = 0;
 
-			r.flags = (u16)(1 << bit);
-			expect(&r, ALL_FEATURES, known ? XNEM_ST_OK : XNEM_ST_INVALID);
-			if (!known) {
-				/* An unknown bit is invalid whatever stands beside it. */
-				r.flags |= XNEM_REQ_NOTIFY;
-				expect(&r, 0, XNEM_ST_INVALID);
-				continue;
+				r.flags = (u16)flags;
+				for (f = 0; f < 4; f++) {
+					if (set & (1u << f))
+						features |= flag[f].needs;
+					if (flags & flag[f].flags)
+						needs |= flag[f].needs;
+				}
+				if (flags & ~(u32)ops[i].flags)
+					want = XNEM_ST_INVALID;
+				if (needs & ~features)
+					want = XNEM_ST_UNSUPPORTED;
+				expect(&r, features, want);
 			}
-			expect(&r, ALL_FEATURES & ~needs[bit], XNEM_ST_UNSUPPORTED);
-			expect(&r, 0, XNEM_ST_UNSUPPORTED);
-			if (r.op != XNEM_OP_OPEN_CONTEXT)
-				expect(&r, needs[bit], XNEM_ST_OK);
+	/* An unknown bit is invalid whatever stands beside it. */
+	for (i = 0; i < NR_OPS; i++)
+		for (flags = 0; flags < 32; flags++)
+			for (f = 5; f < 16; f++) {
+				struct xnem_request r = of_op(ops[i].op);
+
+				r.flags = (u16)(flags | 1u << f);
+				expect(&r, 0, XNEM_ST_INVALID);
+				expect(&r, ALL_FEATURES, XNEM_ST_INVALID);
+			}
+}
+
+/* Immediate data goes with a notification, to either owner or to both. */
+static void immediate(void **state)
+{
+	struct xnem_request r = of_op(XNEM_OP_COPY);
+	u32 flags, bit;
+
+	(void)state;
+	for (flags = 0; flags < 32; flags++)
+		for (bit = 0; bit < 64; bit++) {
+			bool tells = flags & (XNEM_REQ_NOTIFY_SRC | XNEM_REQ_NOTIFY_DST);
+
+			r.flags = (u16)flags;
+			r.u.copy.immediate = 1ull << bit;
+			expect(&r, ALL_FEATURES, tells ? XNEM_ST_OK : XNEM_ST_INVALID);
 		}
 }
 
@@ -199,7 +295,7 @@ static void contexts(void **state)
 	(void)state;
 	for (i = 0; i < NR_OPS; i++)
 		for (n = 0; n < sizeof(nr) / sizeof(nr[0]); n++) {
-			struct xnem_request r = of_op(known_ops[i]);
+			struct xnem_request r = of_op(ops[i].op);
 			struct xnem_limits lim = limits;
 
 			lim.contexts = nr[n];
@@ -219,13 +315,191 @@ static void contexts(void **state)
 static void unknown_ops(void **state)
 {
 	u32 op;
+	size_t i;
 
 	(void)state;
-	for (op = XNEM_OP_CLOSE_CONTEXT + 1; op <= 0xffff; op++) {
+	for (op = 0; op <= 0xffff; op++) {
 		struct xnem_request r = { .op = (u16)op };
 
+		for (i = 0; i < NR_OPS && ops[i].op != op; i++)
+			;
+		if (i < NR_OPS)
+			continue;
 		expect(&r, ALL_FEATURES, XNEM_ST_UNSUPPORTED);
 		r.pad0 = 1;
+		expect(&r, ALL_FEATURES, XNEM_ST_INVALID);
+		r.pad0 = 0;
+		r.flags = XNEM_REQ_BOUNDED;
+		expect(&r, ALL_FEATURES, XNEM_ST_INVALID);
+	}
+}
+
+/* ---- open ---- */
+
+static void open_inbox(void **state)
+{
+	const u64 both = XNEM_FEAT_MESSAGE | XNEM_FEAT_NOTIFY;
+	u32 order, k, bit;
+
+	(void)state;
+	for (order = 0; order <= XNEM_INBOX_ORDER_MAX; order++) {
+		struct xnem_request r = of_op(XNEM_OP_OPEN_CONTEXT);
+
+		r.u.open.flags = XNEM_OPEN_INBOX;
+		r.u.open.inbox_order = order;
+		/* References may be anything, 0 as well. */
+		expect(&r, ALL_FEATURES, XNEM_ST_OK);
+		r.u.open.control_ref = ~0u;
+		for (k = 0; k < 1u << order; k++)
+			r.u.open.inbox_ref[k] = ~k;
+		expect(&r, ALL_FEATURES, XNEM_ST_OK);
+		/* Messages, notifications or both come into it. */
+		expect(&r, XNEM_FEAT_CPAGE | XNEM_FEAT_MESSAGE, XNEM_ST_OK);
+		expect(&r, XNEM_FEAT_CPAGE | XNEM_FEAT_NOTIFY, XNEM_ST_OK);
+		expect(&r, ~both, XNEM_ST_UNSUPPORTED);
+		expect(&r, both, XNEM_ST_UNSUPPORTED);
+		for (; k < 8; k++)
+			for (bit = 0; bit < 32; bit++) {
+				r.u.open.inbox_ref[k] = 1u << bit;
+				expect(&r, ALL_FEATURES, XNEM_ST_INVALID);
+				r.u.open.inbox_ref[k] = 0;
+			}
+		for (k = 0; k < 6; k++) {
+			r.u.open.pad[k] = 1ull << 63;
+			expect(&r, ALL_FEATURES, XNEM_ST_INVALID);
+			r.u.open.pad[k] = 0;
+		}
+	}
+}
+
+static void open_wrong(void **state)
+{
+	static const u32 orders[] = { 4, 5, 8, 31, 32, 33, 64, 0x80000000, ~0u };
+	struct xnem_request r;
+	u32 bit;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(orders) / sizeof(orders[0]); i++) {
+		r = of_op(XNEM_OP_OPEN_CONTEXT);
+		r.u.open.inbox_order = orders[i];
+		expect(&r, ALL_FEATURES, XNEM_ST_INVALID);
+		r.u.open.flags = XNEM_OPEN_INBOX;
+		expect(&r, ALL_FEATURES, XNEM_ST_INVALID);
+	}
+	for (bit = 1; bit < 32; bit++) {
+		r = of_op(XNEM_OP_OPEN_CONTEXT);
+		r.u.open.flags = 1u << bit;
+		expect(&r, ALL_FEATURES, XNEM_ST_INVALID);
+		r.u.open.flags |= XNEM_OPEN_INBOX;
+		expect(&r, ALL_FEATURES, XNEM_ST_INVALID);
+	}
+	/* What belongs to an inbox, without one: padding() has each bit of it. */
+}
+
+/* ---- message ---- */
+
+static void message(void **state)
+{
+	static const u32 lengths[] = { 65, 66, 128, 255, 256, 0x10000, 0x80000000, ~0u };
+	struct xnem_request r;
+	u32 n, k;
+	size_t i;
+
+	(void)state;
+	for (n = 0; n <= 64; n++) {
+		r = of_op(XNEM_OP_MESSAGE);
+		r.u.msg.length = n;
+		memset(r.u.msg.data, 0, sizeof(r.u.msg.data));
+		expect(&r, ALL_FEATURES, XNEM_ST_OK);
+		for (k = 0; k < 64; k++) {
+			r.u.msg.data[k] = 0x80;
+			expect(&r, ALL_FEATURES, k < n ? XNEM_ST_OK : XNEM_ST_INVALID);
+			r.u.msg.data[k] = 0;
+		}
+	}
+	for (i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+		r = of_op(XNEM_OP_MESSAGE);
+		r.u.msg.length = lengths[i];
+		expect(&r, ALL_FEATURES, XNEM_ST_INVALID);
+	}
+}
+
+/* ---- describe ---- */
+
+static void describe(void **state)
+{
+	static const u32 windows[] = { 0, 1, 3, 16, 0xffff };
+	struct xnem_limits lim = limits;
+	struct xnem_request r;
+	size_t i;
+	u32 n, k;
+
+	(void)state;
+	/* Windows: those that were negotiated. */
+	for (i = 0; i < sizeof(windows) / sizeof(windows[0]); i++) {
+		lim.windows = windows[i];
+		r = of_op(XNEM_OP_DESCRIBE);
+		r.u.describe.window = windows[i];
+		expect_at(__LINE__, &r, &lim, ALL_FEATURES, XNEM_ST_INVALID);
+		r.u.describe.window = ~0u;
+		expect_at(__LINE__, &r, &lim, ALL_FEATURES, XNEM_ST_INVALID);
+		r.u.describe.window = windows[i] - 1;
+		expect_at(__LINE__, &r, &lim, ALL_FEATURES,
+			  windows[i] ? XNEM_ST_OK : XNEM_ST_INVALID);
+	}
+	/* Pages: as many as fit, and no more than a window has. */
+	for (lim = limits, n = 0; n <= 25; n++) {
+		u32 used = n < 20 ? n : 20;
+
+		r = of_op(XNEM_OP_DESCRIBE);
+		r.u.describe.nr_pages = n;
+		memset(r.u.describe.ref, 0, sizeof(r.u.describe.ref));
+		for (k = 0; k < used; k++)
+			r.u.describe.ref[k] = ~k;
+		lim.window_pages = 64;
+		expect_at(__LINE__, &r, &lim, ALL_FEATURES, n <= 20 ? XNEM_ST_OK : XNEM_ST_INVALID);
+		lim.window_pages = n;
+		expect_at(__LINE__, &r, &lim, ALL_FEATURES, n <= 20 ? XNEM_ST_OK : XNEM_ST_INVALID);
+		if (n) {
+			lim.window_pages = n - 1;
+			expect_at(__LINE__, &r, &lim, ALL_FEATURES, XNEM_ST_INVALID);
+		}
+		lim.window_pages = 64;
+		for (k = used; k < 20; k++) {
+			r.u.describe.ref[k] = 1u << (k + 5);
+			expect_at(__LINE__, &r, &lim, ALL_FEATURES, XNEM_ST_INVALID);
+			r.u.describe.ref[k] = 0;
+		}
+	}
+	/* In one descriptor page. */
+	for (n = 0; n <= 1025; n++) {
+		lim.window_pages = 1024;
+		r = of_op(XNEM_OP_DESCRIBE);
+		r.u.describe.indirect = 1;
+		r.u.describe.nr_pages = n;
+		r.u.describe.ref[1] = 0;
+		expect_at(__LINE__, &r, &lim, ALL_FEATURES,
+			  n && n <= 1024 ? XNEM_ST_OK : XNEM_ST_INVALID);
+		lim.window_pages = n - 1;
+		expect_at(__LINE__, &r, &lim, ALL_FEATURES, XNEM_ST_INVALID);
+		lim.window_pages = 1024;
+		for (k = 1; n && k < 20; k++) {
+			r.u.describe.ref[k] = 1;
+			expect_at(__LINE__, &r, &lim, ALL_FEATURES, XNEM_ST_INVALID);
+			r.u.describe.ref[k] = 0;
+		}
+	}
+	r = of_op(XNEM_OP_DESCRIBE);
+	r.u.describe.nr_pages = ~0u;
+	expect(&r, ALL_FEATURES, XNEM_ST_INVALID);
+	for (k = 1; k < 32; k++) {
+		r = of_op(XNEM_OP_DESCRIBE);
+		r.u.describe.nr_pages = 1;
+		r.u.describe.ref[1] = 0;
+		r.u.describe.indirect = 1u << k;
+		expect(&r, ALL_FEATURES, XNEM_ST_INVALID);
+		r.u.describe.indirect |= 1;
 		expect(&r, ALL_FEATURES, XNEM_ST_INVALID);
 	}
 }
@@ -242,6 +516,8 @@ struct reg_row {
 #define W XNEM_ACCESS_WRITE
 #define IND XNEM_REGION_INDIRECT
 #define ANY XNEM_REGION_ANY_TAG
+#define SEG XNEM_REGION_SEGMENTS
+#define WIN XNEM_REGION_WINDOWED
 #define INLINE_MAX (18 * 4096ull)
 #define DESC_MAX (18 * 1024ull)
 
@@ -292,8 +568,8 @@ static const struct reg_row reg_rows[] = {
 	{ 1, 0, R, ANY, 1, XNEM_ST_OK },
 	{ 1, 0, R, IND, 1, XNEM_ST_OK },
 	{ 1, 0, R, ANY | IND, 1, XNEM_ST_OK },
-	{ 1, 0, R, 4, 1, XNEM_ST_INVALID },
-	{ 1, 0, R, ANY | 8, 1, XNEM_ST_INVALID },
+	{ 1, 0, R, 0x20, 1, XNEM_ST_INVALID },
+	{ 1, 0, R, ANY | 0x40, 1, XNEM_ST_INVALID },
 	{ 1, 0, R, 0x80000000, 1, XNEM_ST_INVALID },
 	/* inline references: at most 18 */
 	{ INLINE_MAX, 0, R, 0, 18, XNEM_ST_OK },
@@ -369,6 +645,12 @@ static void reg_descriptors(void **state)
 	expect_at(__LINE__, &r, &lim, 0, XNEM_ST_INVALID);
 	r.u.reg.flags = 0;
 	expect_at(__LINE__, &r, &lim, 0, XNEM_ST_INVALID);
+	/* With a table behind them the count of references itself would wrap. */
+	r.u.reg.flags = SEG;
+	r.u.reg.offset = 1;
+	expect_at(__LINE__, &r, &lim, ALL_FEATURES, XNEM_ST_INVALID);
+	r.u.reg.flags = SEG | IND;
+	expect_at(__LINE__, &r, &lim, ALL_FEATURES, XNEM_ST_INVALID);
 }
 
 static void reg_limit(void **state)
@@ -389,6 +671,346 @@ static void reg_limit(void **state)
 		lim.region_pages = pages[i] - 1;
 		expect_at(__LINE__, &r, &lim, 0, XNEM_ST_LIMIT);
 	}
+}
+
+/* Flags of a region, all sets of them with all sets of the features. */
+static void reg_flags(void **state)
+{
+	u32 flags, set, bit;
+
+	(void)state;
+	for (flags = 0; flags < 32; flags++)
+		for (set = 0; set < 4; set++) {
+			struct xnem_request r = { .op = XNEM_OP_REGISTER };
+			enum xnem_status want = XNEM_ST_OK;
+			u64 features = (set & 1 ? XNEM_FEAT_SEGMENTS : 0) |
+				       (set & 2 ? XNEM_FEAT_WINDOW : 0);
+
+			r.u.reg.length = 100;
+			r.u.reg.offset = 1; /* the first byte, or one segment */
+			r.u.reg.access = R;
+			r.u.reg.flags = flags;
+			r.u.reg.nr_pages = 1;
+			if ((flags & WIN) && (flags & IND))
+				want = XNEM_ST_INVALID;
+			if ((flags & (SEG | XNEM_REGION_ONCE)) && !(set & 1))
+				want = XNEM_ST_UNSUPPORTED;
+			if ((flags & WIN) && !(set & 2))
+				want = XNEM_ST_UNSUPPORTED;
+			expect(&r, features, want);
+			/* Other features make no difference. */
+			expect(&r, features | ~(XNEM_FEAT_SEGMENTS | XNEM_FEAT_WINDOW), want);
+			/* An unknown flag is invalid whatever stands beside it. */
+			for (bit = 5; bit < 32; bit++) {
+				r.u.reg.flags = flags | 1u << bit;
+				expect(&r, 0, XNEM_ST_INVALID);
+				expect(&r, ALL_FEATURES, XNEM_ST_INVALID);
+			}
+		}
+}
+
+/* No references, and as many pages as it likes. */
+static void reg_windowed(void **state)
+{
+	static const struct reg_row rows[] = {
+		{ 1, 0, R, WIN, 1, XNEM_ST_OK },
+		{ 1, 4095, W, WIN | ANY, 1, XNEM_ST_OK },
+		{ 2, 4095, R, WIN, 2, XNEM_ST_OK },
+		{ 1, 0, R, WIN, 0, XNEM_ST_INVALID },
+		{ 1, 0, R, WIN, 2, XNEM_ST_INVALID },
+		{ 1, 4096, R, WIN, 2, XNEM_ST_INVALID },
+		{ 0, 0, R, WIN, 0, XNEM_ST_INVALID },
+		{ 0, 0, R, WIN, 1, XNEM_ST_INVALID },
+		/* more than 18 references, more than the limit "region-pages" */
+		{ INLINE_MAX + 1, 0, R, WIN, 19, XNEM_ST_OK },
+		{ 1ull << 30, 0, R, WIN, 1 << 18, XNEM_ST_OK },
+		/* 8 TiB, a byte more, and page counts that do not fit */
+		{ 1ull << 43, 0, R, WIN, 1u << 31, XNEM_ST_OK },
+		{ (1ull << 43) + 1, 0, R, WIN, (1u << 31) + 1, XNEM_ST_LIMIT },
+		{ (1ull << 43) + 1, 0, R, WIN, 1u << 31, XNEM_ST_INVALID },
+		{ 1ull << 43, 1, R, WIN, (1u << 31) + 1, XNEM_ST_LIMIT },
+		{ (1ull << 44) - 4096, 0, R, WIN, ~0u, XNEM_ST_LIMIT },
+		{ 1ull << 44, 0, R, WIN, 0, XNEM_ST_INVALID },
+		{ (1ull << 44) + 1, 0, R, WIN, 1, XNEM_ST_INVALID },
+		{ ~0ull, 4095, R, WIN, 1, XNEM_ST_INVALID },
+		{ ~0ull, 0, R, WIN, 0, XNEM_ST_INVALID },
+	};
+	size_t i;
+	u32 k;
+
+	(void)state;
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct xnem_request r = { .op = XNEM_OP_REGISTER };
+		enum xnem_status is;
+
+		r.u.reg.length = rows[i].length;
+		r.u.reg.offset = rows[i].offset;
+		r.u.reg.access = rows[i].access;
+		r.u.reg.flags = rows[i].flags;
+		r.u.reg.nr_pages = rows[i].nr_pages;
+		is = xnem_check_request(&r, &limits, XNEM_FEAT_WINDOW);
+		if (is != rows[i].want)
+			fail_msg("row %zu: status %d, want %d", i, is, rows[i].want);
+		for (k = 0; is == XNEM_ST_OK && k < XNEM_INLINE_REFS; k++) {
+			r.u.reg.ref[k] = 1u << (k + 7);
+			expect(&r, XNEM_FEAT_WINDOW, XNEM_ST_INVALID);
+			r.u.reg.ref[k] = 0;
+		}
+	}
+}
+
+/* With segments offset is their number: at most 1024, and a page each. */
+static void reg_segments(void **state)
+{
+	static const struct {
+		u32 nr, pages, flags, refs;
+		enum xnem_status want;
+	} rows[] = {
+		{ 1, 1, 0, 2, XNEM_ST_OK },
+		{ 0, 1, 0, 1, XNEM_ST_INVALID },
+		{ 2, 1, 0, 2, XNEM_ST_INVALID }, /* more segments than pages */
+		{ 2, 2, 0, 3, XNEM_ST_OK },
+		{ 17, 17, 0, 18, XNEM_ST_OK },
+		{ 1, 17, 0, 18, XNEM_ST_OK },
+		/* no place for the table behind 18 pages */
+		{ 1, 18, 0, 18, XNEM_ST_INVALID },
+		{ 18, 18, 0, 18, XNEM_ST_INVALID },
+		{ 1, 19, 0, 18, XNEM_ST_INVALID },
+		/* 256 segments a page of the table */
+		{ 1, 1024, IND, 2, XNEM_ST_OK },
+		{ 256, 1024, IND, 2, XNEM_ST_OK },
+		{ 257, 1024, IND, 3, XNEM_ST_OK },
+		{ 512, 1024, IND, 3, XNEM_ST_OK },
+		{ 513, 1025, IND, 5, XNEM_ST_OK },
+		{ 1024, 1024, IND, 5, XNEM_ST_OK },
+		{ 1025, 1025, IND, 5, XNEM_ST_INVALID },
+		{ 1025, 4096, IND, 9, XNEM_ST_INVALID },
+		{ 4096, 4096, IND, 18, XNEM_ST_INVALID },
+		{ 1u << 31, 1024, IND, 18, XNEM_ST_INVALID },
+		{ ~0u, 1024, IND, 18, XNEM_ST_INVALID },
+		/* 14 + 4 references are 18, 15 + 4 too many */
+		{ 1024, 14 * 1024, IND, 18, XNEM_ST_OK },
+		{ 1024, 14 * 1024 + 1, IND, 18, XNEM_ST_INVALID },
+		{ 768, 15 * 1024, IND, 18, XNEM_ST_OK },
+		{ 769, 15 * 1024, IND, 18, XNEM_ST_INVALID },
+		{ 1, 18 * 1024, IND, 18, XNEM_ST_INVALID },
+		{ 1, 18 * 1024 + 1, IND, 18, XNEM_ST_LIMIT },
+		/* windowed: the table alone */
+		{ 1, 1, WIN, 1, XNEM_ST_OK },
+		{ 256, 1u << 31, WIN, 1, XNEM_ST_OK },
+		{ 1024, 1024, WIN, 4, XNEM_ST_OK },
+		{ 1024, 1023, WIN, 4, XNEM_ST_INVALID },
+		{ 1025, 1025, WIN, 5, XNEM_ST_INVALID },
+		{ 1, (1u << 31) + 1, WIN, 1, XNEM_ST_LIMIT },
+		{ 0, 1, WIN, 0, XNEM_ST_INVALID },
+	};
+	size_t i;
+	u32 k;
+
+	(void)state;
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		/* What their lengths come to is for the table. */
+		static const u64 lengths[] = { 1, 5000, 1ull << 44, ~0ull };
+		struct xnem_request r = { .op = XNEM_OP_REGISTER };
+		u32 flags = SEG | rows[i].flags;
+		size_t l;
+
+		r.u.reg.offset = rows[i].nr;
+		r.u.reg.access = R;
+		r.u.reg.flags = flags;
+		r.u.reg.nr_pages = rows[i].pages;
+		for (k = 0; k < rows[i].refs; k++)
+			r.u.reg.ref[k] = ~k;
+		for (l = 0; l < 4; l++) {
+			enum xnem_status is;
+
+			r.u.reg.length = lengths[l];
+			is = xnem_check_request(&r, &limits, ALL_FEATURES);
+			if (is != rows[i].want)
+				fail_msg("row %zu: status %d, want %d", i, is, rows[i].want);
+		}
+		r.u.reg.length = 0;
+		expect(&r, ALL_FEATURES,
+		       rows[i].want == XNEM_ST_UNSUPPORTED ? XNEM_ST_UNSUPPORTED : XNEM_ST_INVALID);
+		if (rows[i].want != XNEM_ST_OK)
+			continue;
+		assert_int_equal(xnem_register_refs(flags, rows[i].pages, rows[i].nr),
+				 rows[i].refs);
+		r.u.reg.length = 1;
+		for (k = rows[i].refs; k < XNEM_INLINE_REFS; k++) {
+			r.u.reg.ref[k] = 1u << k;
+			expect(&r, ALL_FEATURES, XNEM_ST_INVALID);
+			r.u.reg.ref[k] = 0;
+		}
+	}
+}
+
+/* Page counts at which (n + 1023) / 1024 in 32 bits would wrap. */
+static void register_refs(void **state)
+{
+	(void)state;
+	assert_int_equal(xnem_register_refs(0, 17, 99), 17);
+	assert_int_equal(xnem_register_refs(0, ~0u, 0), ~0u);
+	assert_int_equal(xnem_register_refs(IND, 1, 99), 1);
+	assert_int_equal(xnem_register_refs(IND, 1024, 0), 1);
+	assert_int_equal(xnem_register_refs(IND, 1025, 0), 2);
+	assert_int_equal(xnem_register_refs(IND, ~0u, 0), 1u << 22);
+	assert_int_equal(xnem_register_refs(WIN, ~0u, 99), 0);
+	assert_int_equal(xnem_register_refs(WIN | SEG, ~0u, 256), 1);
+	assert_int_equal(xnem_register_refs(WIN | SEG, 1, 257), 2);
+	assert_int_equal(xnem_register_refs(SEG, 5, 1), 6);
+	assert_int_equal(xnem_register_refs(SEG | IND, 1025, 1024), 6);
+	assert_int_equal(xnem_register_refs(SEG | WIN, 1, ~0u), 1u << 24);
+}
+
+/* ---- the table of segments ---- */
+
+#define P4 4096ull
+#define END             \
+	{               \
+		0, 0, 0 \
+	}
+
+static void segments(void **state)
+{
+	static const struct {
+		const char *what;
+		u64 length;
+		u32 pages;
+		struct xnem_segment seg[6]; /* up to one of length 0 and offset 0 and pad 0 */
+		enum xnem_status want;
+	} rows[] = {
+		{ "one byte", 1, 1, { { 1, 0, 0 }, END }, XNEM_ST_OK },
+		{ "the last byte", 1, 1, { { 1, 4095, 0 }, END }, XNEM_ST_OK },
+		{ "offset 4096", 1, 1, { { 1, 4096, 0 }, END }, XNEM_ST_INVALID },
+		{ "offset 4096, two pages", 1, 2, { { 1, 4096, 0 }, END }, XNEM_ST_INVALID },
+		{ "offset 2^32 - 1", 1, 1, { { 1, ~0u, 0 }, END }, XNEM_ST_INVALID },
+		{ "padding", 1, 1, { { 1, 0, 1 }, END }, XNEM_ST_INVALID },
+		{ "padding, its top bit", 1, 1, { { 1, 0, 1u << 31 }, END }, XNEM_ST_INVALID },
+		{ "over a page", 2, 2, { { 2, 4095, 0 }, END }, XNEM_ST_OK },
+		{ "pages, one less", 2, 1, { { 2, 4095, 0 }, END }, XNEM_ST_INVALID },
+		{ "pages, one more", 2, 3, { { 2, 4095, 0 }, END }, XNEM_ST_INVALID },
+		{ "two in one page name it twice",
+		  2,
+		  2,
+		  { { 1, 0, 0 }, { 1, 1, 0 }, END },
+		  XNEM_ST_OK },
+		{ "... and not once", 2, 1, { { 1, 0, 0 }, { 1, 1, 0 }, END }, XNEM_ST_INVALID },
+		{ "three of all kinds",
+		  4096 + 2 + 1,
+		  4,
+		  { { 4096, 0, 0 }, { 2, 4095, 0 }, { 1, 7, 0 }, END },
+		  XNEM_ST_OK },
+		{ "padding of the last",
+		  3,
+		  3,
+		  { { 1, 0, 0 }, { 1, 0, 0 }, { 1, 0, 9 }, END },
+		  XNEM_ST_INVALID },
+		{ "offset of the last",
+		  3,
+		  3,
+		  { { 1, 0, 0 }, { 1, 0, 0 }, { 1, 4096, 0 }, END },
+		  XNEM_ST_INVALID },
+		{ "length, one less", 9, 1, { { 10, 0, 0 }, END }, XNEM_ST_INVALID },
+		{ "length, one more", 11, 1, { { 10, 0, 0 }, END }, XNEM_ST_INVALID },
+		{ "an empty one first", 1, 2, { { 0, 1, 0 }, { 1, 0, 0 }, END }, XNEM_ST_INVALID },
+		{ "an empty one last", 1, 2, { { 1, 0, 0 }, { 0, 1, 0 }, END }, XNEM_ST_INVALID },
+		/* sums that come to the right number modulo 2^64 */
+		{ "wrap of two", 1, 1, { { 2, 0, 0 }, { ~0ull, 0, 0 }, END }, XNEM_ST_INVALID },
+		{ "wrap of two halves",
+		  4096,
+		  2,
+		  { { 1ull << 63, 0, 0 }, { (1ull << 63) + 4096, 0, 0 }, END },
+		  XNEM_ST_INVALID },
+		{ "wrap of three",
+		  12,
+		  3,
+		  { { 4, 0, 0 }, { 0ull - 8, 0, 0 }, { 16, 0, 0 }, END },
+		  XNEM_ST_INVALID },
+		{ "wrap, back to the middle",
+		  2,
+		  2,
+		  { { 1, 0, 0 }, { ~0ull, 0, 0 }, { 2, 0, 0 }, END },
+		  XNEM_ST_INVALID },
+		/* pages that come to the right number modulo 2^32 */
+		{ "2^32 pages", P4 << 32, 0, { { P4 << 32, 0, 0 }, END }, XNEM_ST_INVALID },
+		{ "2^32 + 1 pages",
+		  (P4 << 32) + 1,
+		  1,
+		  { { (P4 << 32) + 1, 0, 0 }, END },
+		  XNEM_ST_INVALID },
+		{ "2^31 pages, twice",
+		  P4 << 32,
+		  0,
+		  { { P4 << 31, 0, 0 }, { P4 << 31, 0, 0 }, END },
+		  XNEM_ST_INVALID },
+		{ "2^31 pages, once", P4 << 31, 1u << 31, { { P4 << 31, 0, 0 }, END }, XNEM_ST_OK },
+		{ "everything", ~0ull, 0, { { ~0ull, 0, 0 }, END }, XNEM_ST_INVALID },
+		{ "everything, at the end",
+		  ~0ull,
+		  1,
+		  { { ~0ull, 4095, 0 }, END },
+		  XNEM_ST_INVALID },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct xnem_segment *seg;
+		enum xnem_status is;
+		u32 nr = 0;
+
+		while (rows[i].seg[nr].length || rows[i].seg[nr].offset || rows[i].seg[nr].pad)
+			nr++;
+		/* Exactly sized: a read beyond it is seen. */
+		seg = malloc(nr * sizeof(*seg));
+		memcpy(seg, rows[i].seg, nr * sizeof(*seg));
+		is = xnem_check_segments(seg, nr, rows[i].length, rows[i].pages);
+		assert_memory_equal(seg, rows[i].seg, nr * sizeof(*seg));
+		free(seg);
+		if (is != rows[i].want)
+			fail_msg("%s: status %d, want %d", rows[i].what, is, rows[i].want);
+	}
+}
+
+/* As many as there can be; then each of them wrong, in each field. */
+static void segments_most(void **state)
+{
+	struct xnem_segment *seg = calloc(XNEM_SEGMENTS_MAX, sizeof(*seg));
+	u64 length = 0;
+	u32 pages = 0, i;
+
+	(void)state;
+	assert_non_null(seg);
+	for (i = 0; i < XNEM_SEGMENTS_MAX; i++) {
+		seg[i].offset = i * 37 % 4096;
+		seg[i].length = 1 + i * 5003 % 20000;
+		length += seg[i].length;
+		pages += (u32)((seg[i].offset + seg[i].length + 4095) / 4096);
+	}
+#define MOST() xnem_check_segments(seg, XNEM_SEGMENTS_MAX, length, pages)
+	assert_int_equal(MOST(), XNEM_ST_OK);
+	assert_int_equal(xnem_check_segments(seg, XNEM_SEGMENTS_MAX - 1, length, pages),
+			 XNEM_ST_INVALID);
+	for (i = 0; i < XNEM_SEGMENTS_MAX; i++) {
+		struct xnem_segment was = seg[i];
+
+		seg[i].pad = 1u << (i % 32);
+		assert_int_equal(MOST(), XNEM_ST_INVALID);
+		seg[i] = was;
+		seg[i].offset += 4096;
+		assert_int_equal(MOST(), XNEM_ST_INVALID);
+		seg[i] = was;
+		seg[i].length--;
+		assert_int_equal(MOST(), XNEM_ST_INVALID);
+		seg[i].length += 2;
+		assert_int_equal(MOST(), XNEM_ST_INVALID);
+		seg[i].length = was.length | 1ull << 63;
+		assert_int_equal(MOST(), XNEM_ST_INVALID);
+		seg[i] = was;
+	}
+	assert_int_equal(MOST(), XNEM_ST_OK);
+	free(seg);
 }
 
 /* Every offset with every page count around it, inline. */
@@ -497,38 +1119,47 @@ static void pages(void **state)
 
 /* ---- completions ---- */
 
-static void completion(void **state)
+static void check_completions_of(u16 op, u16 flags, u64 asked)
 {
 	static const u64 len[] = { 0, 1, 4095, 4096, 1 << 20, 1ull << 32, ~0ull };
-	u32 status, bit, op;
-	size_t a, b;
+	u32 status, bit;
+	size_t b;
+
+	for (status = 0; status <= 0xffff; status += 1 + 250 * (status > 40))
+		for (b = 0; b < sizeof(len) / sizeof(len[0]); b++) {
+			struct xnem_completion c = { .id = 9,
+						     .status = (u16)status,
+						     .bytes_done = len[b],
+						     .data = { ~0ull, 1 } };
+			bool want = status <= 14;
+
+			if (op != XNEM_OP_COPY)
+				want = want && !len[b];
+			else if (!status && !(flags & 0x10))
+				want = want && len[b] == asked;
+			else
+				want = want && len[b] <= asked;
+			assert_int_equal(xnem_check_completion(&c, op, flags, asked), want);
+			for (bit = 0; bit < 16; bit++) {
+				c.pad = (u16)(1 << bit);
+				assert_false(xnem_check_completion(&c, op, flags, asked));
+			}
+		}
+}
+
+/* A bounded copy, and no other, may succeed with fewer bytes. */
+static void completion(void **state)
+{
+	static const u64 asked[] = { 0, 1, 4095, 4096, 1 << 20, 1ull << 32, ~0ull };
+	size_t a, op;
+	u16 flags;
 
 	(void)state;
-	for (status = 0; status <= 0xffff; status += 1 + 250 * (status > 40))
-		for (op = 0; op < NR_OPS; op++)
-			for (a = 0; a < sizeof(len) / sizeof(len[0]); a++)
-				for (b = 0; b < sizeof(len) / sizeof(len[0]); b++) {
-					struct xnem_completion c = { .id = 9,
-								     .status = (u16)status,
-								     .bytes_done = len[b],
-								     .data = { ~0ull, 1 } };
-					bool want = status <= 13;
-
-					if (known_ops[op] != XNEM_OP_COPY)
-						want = want && !len[b];
-					else if (!status)
-						want = want && len[b] == len[a];
-					else
-						want = want && len[b] <= len[a];
-					assert_int_equal(xnem_check_completion(&c, known_ops[op],
-									       len[a]),
-							 want);
-					for (bit = 0; bit < 16; bit++) {
-						c.pad = (u16)(1 << bit);
-						assert_false(xnem_check_completion(
-							&c, known_ops[op], len[a]));
-					}
-				}
+	for (op = 0; op < NR_OPS; op++)
+		for (flags = 0; flags < 32; flags++)
+			for (a = 0; a < sizeof(asked) / sizeof(asked[0]); a++)
+				if (ops[op].op == XNEM_OP_COPY || flags < 2)
+					check_completions_of(ops[op].op, flags, asked[a]);
 }
 
 /* ---- xenstore ---- */
@@ -755,19 +1386,21 @@ static void parse_refs_counts(void **state)
 #define GOOD_LIMITS                                                              \
 	"queues=4 sq-order=2 cq-order=1 inflight=128 contexts=256 regions=1024 " \
 	"region-pages=18432 pages=1048576"
+#define WINDOW_LIMITS " windows=4 window-pages=64"
 
 static void parse_limits_good(void **state)
 {
 	static const char *const good[] = {
-		GOOD_LIMITS,
+		GOOD_LIMITS WINDOW_LIMITS,
 		/* any order */
-		"pages=1048576 region-pages=18432 regions=1024 contexts=256 inflight=128 "
-		"cq-order=1 sq-order=2 queues=4",
+		"window-pages=64 pages=1048576 region-pages=18432 regions=1024 contexts=256 "
+		"inflight=128 cq-order=1 windows=4 sq-order=2 queues=4",
 		/* keys of a later version, known ones as a prefix or a suffix */
-		"new=1 " GOOD_LIMITS " queue=9 queuess=9 page=9 xpages=9 region-page=9 -=0",
+		"new=1 " GOOD_LIMITS WINDOW_LIMITS
+		" queue=9 queuess=9 page=9 xpages=9 region-page=9 -=0 window=9 window-page=9",
 		/* an unknown key may come twice */
-		"new=1 new=2 " GOOD_LIMITS,
-		"Queues=7 " GOOD_LIMITS,
+		"new=1 new=2 " GOOD_LIMITS WINDOW_LIMITS,
+		"Queues=7 Windows=99 " GOOD_LIMITS WINDOW_LIMITS,
 	};
 	size_t i;
 
@@ -780,6 +1413,54 @@ static void parse_limits_good(void **state)
 		if (!xnem_parse_limits(s, &lim))
 			fail_msg("\"%s\"", s);
 		assert_memory_equal(&lim, &limits, sizeof(lim));
+		free(s);
+	}
+}
+
+/* Windows may be absent; what is there must be right. */
+static void parse_limits_windows(void **state)
+{
+	static const struct {
+		const char *text;
+		u32 windows, pages;
+		int bad;
+	} rows[] = {
+		{ "", 0, 0, 0 },
+		{ " windows=0", 0, 0, 0 },
+		{ " windows=1 window-pages=1", 1, 1, 0 },
+		{ " windows=16 window-pages=1024", 16, 1024, 0 },
+		{ " window-pages=7", 0, 7, 0 },
+		{ " windows=0 window-pages=7", 0, 7, 0 },
+		{ " windows=1", 0, 0, BAD },
+		{ " windows=16 window-pages=0", 0, 0, BAD },
+		{ " windows=17 window-pages=1", 0, 0, BAD },
+		{ " windows=4294967295 window-pages=1", 0, 0, BAD },
+		{ " windows=4294967296 window-pages=1", 0, 0, BAD },
+		{ " windows=1 window-pages=1025", 0, 0, BAD },
+		{ " window-pages=1025", 0, 0, BAD },
+		{ " windows=1 window-pages=4294967295", 0, 0, BAD },
+		{ " windows= window-pages=1", 0, 0, BAD },
+		{ " windows=x window-pages=1", 0, 0, BAD },
+		{ " windows=-1 window-pages=1", 0, 0, BAD },
+		{ " windows=1 windows=1 window-pages=1", 0, 0, BAD },
+		{ " windows=1 window-pages=1 window-pages=1", 0, 0, BAD },
+		{ " windows", 0, 0, BAD },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		char text[256], *s;
+		struct xnem_limits lim;
+		bool ok;
+
+		snprintf(text, sizeof(text), "%s%s", GOOD_LIMITS, rows[i].text);
+		s = exact(text);
+		memset(&lim, 0x5a, sizeof(lim));
+		ok = xnem_parse_limits(s, &lim);
+		if (ok != !rows[i].bad ||
+		    (ok && (lim.windows != rows[i].windows || lim.window_pages != rows[i].pages)))
+			fail_msg("\"%s\": %d, %u, %u", s, ok, lim.windows, lim.window_pages);
 		free(s);
 	}
 }
@@ -834,14 +1515,15 @@ static void parse_limits_keys(void **state)
 		{ "sq-order", offsetof(struct xnem_limits, sq_order), 0, 4 },
 		{ "cq-order", offsetof(struct xnem_limits, cq_order), 0, 4 },
 		{ "inflight", offsetof(struct xnem_limits, inflight), 1, 0xffffffff },
-		{ "contexts", offsetof(struct xnem_limits, contexts), 1, 0xffffffff },
+		{ "contexts", offsetof(struct xnem_limits, contexts), 1, 1024 },
 		{ "regions", offsetof(struct xnem_limits, regions), 1, 0xffffffff },
 		{ "region-pages", offsetof(struct xnem_limits, region_pages), 1, 0xffffffff },
 		{ "pages", offsetof(struct xnem_limits, pages), 1, 0xffffffff },
 	};
 	const size_t nr = sizeof(keys) / sizeof(keys[0]);
-	static const char *const values[] = { NULL, "",	 "0",	       "1",	     "4",
-					      "5",  "x", "4294967295", "4294967296", "-1" };
+	static const char *const values[] = {
+		NULL, "", "0", "1", "4", "5", "x", "1024", "1025", "4294967295", "4294967296", "-1"
+	};
 	size_t k, v, i;
 
 	(void)state;
@@ -904,7 +1586,7 @@ static void long_strings(void **state)
 	}
 	/* One unknown key of a megabyte among good ones. */
 	memset(s, 'k', n);
-	strcpy(s + n - 200, "=1 " GOOD_LIMITS);
+	strcpy(s + n - 200, "=1 " GOOD_LIMITS WINDOW_LIMITS);
 	assert_true(xnem_parse_limits(s, &lim));
 	assert_memory_equal(&lim, &limits, sizeof(lim));
 	free(s);
@@ -950,11 +1632,22 @@ int main(void)
 		cmocka_unit_test(padding),
 		cmocka_unit_test(opaque),
 		cmocka_unit_test(request_flags),
+		cmocka_unit_test(immediate),
 		cmocka_unit_test(contexts),
 		cmocka_unit_test(unknown_ops),
+		cmocka_unit_test(open_inbox),
+		cmocka_unit_test(open_wrong),
+		cmocka_unit_test(message),
+		cmocka_unit_test(describe),
 		cmocka_unit_test(reg),
 		cmocka_unit_test(reg_descriptors),
 		cmocka_unit_test(reg_limit),
+		cmocka_unit_test(reg_flags),
+		cmocka_unit_test(reg_windowed),
+		cmocka_unit_test(reg_segments),
+		cmocka_unit_test(register_refs),
+		cmocka_unit_test(segments),
+		cmocka_unit_test(segments_most),
 		cmocka_unit_test(reg_every_offset),
 		cmocka_unit_test(range),
 		cmocka_unit_test(pages),
@@ -965,6 +1658,7 @@ int main(void)
 		cmocka_unit_test(parse_refs),
 		cmocka_unit_test(parse_refs_counts),
 		cmocka_unit_test(parse_limits_good),
+		cmocka_unit_test(parse_limits_windows),
 		cmocka_unit_test(parse_limits_bad),
 		cmocka_unit_test(parse_limits_keys),
 		cmocka_unit_test(long_strings),
