@@ -2,20 +2,33 @@
 /*
  * XNEM backend: what its files share.
  *
- *   xenbus.c  the state machine: probe, connect, disconnect
- *   queue.c   rings: taking requests, answering them, the event channel
- *   region.c  zones, the table of regions, who uses one
- *   worker.c  the threads: whose turn it is, sleeping and waking
- *   copy.c    the copy engine: operations to hypercalls
- *   stats.c   counters in debugfs
- *   floor.c   what Xen alone takes for a copy, to measure against
+ *   xenbus.c   the state machine: probe, connect, disconnect
+ *   queue.c    rings: taking requests, answering them, the event channel
+ *   context.c  contexts: their pages, fences, their end
+ *   inbox.c    messages and notifications
+ *   region.c   zones, the table of regions, who uses one
+ *   worker.c   the threads: whose turn it is, sleeping and waking
+ *   copy.c     the copy engine: operations to hypercalls, small copies
+ *   large.c    large copies, cut into chunks that all workers share
+ *   stats.c    counters in debugfs
+ *   floor.c    what Xen alone takes for a copy, to measure against
  *
- * Threads and locks.  A queue belongs to one worker.  Everything of a queue
- * (rings, jobs, its part of the counters) is touched by that worker alone,
- * under worker->lock, or by the xenbus thread under the same lock.  Regions
- * are shared: any worker's copy can use any region of the zone, held by
- * region->users.  When the last user is gone the region travels to the worker
- * of its own queue (worker->released), which answers and frees.
+ * Threads and locks.  A queue belongs to one worker, a context to one queue.
+ * Everything of a queue (rings, jobs, contexts, its counters) is touched by
+ * that worker alone, under worker->lock, or by the xenbus thread under the same
+ * lock.  What is shared:
+ *
+ *   regions   any worker's copy can use any region of the zone, held by
+ *             region->users.  When the last user is gone the region travels to
+ *             the worker of its own queue (worker->released), which answers
+ *             and frees.
+ *   inboxes   any worker can put something into one, under ctx->inbox_lock.
+ *   large copies  stand in lists under one spinlock (large.c); a worker takes a
+ *             chunk, copies it without that lock, and accounts for it.  The
+ *             worker that accounts for the last one sends the job home
+ *             (worker->finished).
+ *
+ * Order: worker->lock, then the lock of large.c; ctx->inbox_lock is taken last.
  */
 #ifndef XNEM_BACKEND_H
 #define XNEM_BACKEND_H
@@ -33,16 +46,25 @@
 #include "xnem_check.h"
 #include "xnem_compat.h"
 #include "xnem_ring.h"
+#include "xnem_segs.h"
 #include "xnem_walk.h"
 
-/** Queues a device may have; the protocol allows more, this backend not yet. */
-#define XNEM_BE_QUEUES 1
+/** Queues a device may have. */
+#define XNEM_BE_QUEUES 8
 /** What it offers. */
-#define XNEM_BE_FEATURES XNEM_FEAT_CPAGE
+#define XNEM_BE_FEATURES                                                            \
+	(XNEM_FEAT_CPAGE | XNEM_FEAT_MESSAGE | XNEM_FEAT_NOTIFY | XNEM_FEAT_FENCE | \
+	 XNEM_FEAT_SEGMENTS | XNEM_FEAT_CANCEL)
 /** Operations of one hypercall: an unaligned chunk of 256 KiB takes 129. */
 #define XNEM_BE_BATCH 130
 /** Bytes one queue may copy before the next one's turn (deficit round robin). */
 #define XNEM_BE_QUANTUM (256u << 10)
+/** The same for the contexts of a queue. */
+#define XNEM_BE_CTX_QUANTUM (64u << 10)
+/** Copies of more bytes are cut into chunks of so many, shared by all workers. */
+#define XNEM_BE_CHUNK (256u << 10)
+/** Chunks that a worker keeps to try again (GNTST_eagain). */
+#define XNEM_BE_REDO 8
 /** Charged for every request, so that a storm of one-byte copies pays. */
 #define XNEM_BE_REQUEST_COST 512u
 /**
@@ -56,20 +78,16 @@
 #define XNEM_BE_FAILURES 5
 
 struct xnem_be;
+struct xnem_be_ctx;
 struct xnem_be_queue;
 struct xnem_worker;
 
-/** Counters of a device; written by its worker alone, read without a lock. */
+/** Counters of a queue; written by its worker alone, read without a lock. */
 struct xnem_be_stats {
 	u64 requests;
 	u64 completions;
 	/** Requests that were in flight when their queue was disconnected. */
 	u64 dropped;
-	/** Bytes copied for this device's requests. */
-	u64 bytes;
-	/** GNTTABOP_copy operations for data, and hypercalls they took. */
-	u64 grant_ops;
-	u64 hypercalls;
 	/** Descriptor pages read (not part of grant_ops). */
 	u64 desc_pages;
 	/** Entries written to completion pages. */
@@ -79,9 +97,30 @@ struct xnem_be_stats {
 	u64 events_spurious;
 	/** Times the worker found a ring empty and asked for an event. */
 	u64 sleeps;
-	u64 eagain;
 	u64 throttled;
+	/** Requests that waited behind a fence; requests cancelled on demand. */
+	u64 fenced;
+	u64 cancelled;
+	/** Messages and notifications delivered; refused for want of room. */
+	u64 messages;
+	u64 notifications;
+	u64 inbox_full;
 	u64 errors[XNEM_ST_MAX + 1];
+};
+
+/** Counters of a device that several workers write, once a hypercall. */
+struct xnem_be_shared_stats {
+	/** Bytes copied for this device's requests. */
+	atomic64_t bytes;
+	/** GNTTABOP_copy operations for data, and hypercalls they took. */
+	atomic64_t grant_ops;
+	atomic64_t hypercalls;
+	/** Copies of which a part was tried again (GNTST_eagain). */
+	atomic64_t eagain;
+	/** Chunks of large copies. */
+	atomic64_t chunks;
+	/** Events sent because something came into an inbox. */
+	atomic64_t inbox_events;
 };
 
 /** Who may talk to whom.  Lives as long as a device is in it. */
@@ -92,38 +131,67 @@ struct xnem_zone {
 	char name[XNEM_ZONE_NAME_MAX + 1];
 };
 
-/** A context's completion page, mapped. */
-struct xnem_cpage {
-	struct xnem_cpage_entry *entries;
-	u32 prod;
+enum xnem_job_state {
+	XNEM_JOB_FREE,
+	/** Being handled, or waiting for regions to be let go. */
+	XNEM_JOB_BUSY,
+	/** In ctx->parked, behind a fence. */
+	XNEM_JOB_PARKED,
+	/** In ctx->copies. */
+	XNEM_JOB_SMALL,
+	/** Of large.c, until it comes home. */
+	XNEM_JOB_LARGE,
 };
 
 /** A request in flight; from a queue's fixed pool. */
 struct xnem_job {
-	/** In queue->copies (copy), or nowhere (waiting for regions). */
+	/** In the list that its state names, or none. */
 	struct list_head entry;
 	struct xnem_be_queue *queue;
+	/** NULL: none, or none that may be named. */
+	struct xnem_be_ctx *ctx;
+	enum xnem_job_state state;
 	u32 id;
-	u32 context;
 	u16 op;
 	/** XNEM_REQ_* */
 	u16 flags;
+	/** Counted by its context's fences. */
+	bool ordered;
 	u64 user_data;
+	/** The whole request while it is parked. */
+	struct xnem_request *parked;
 	/** Copy: the two regions, each with a user of its own. */
 	struct xnem_region *src;
 	struct xnem_region *dst;
-	struct xnem_walk walk;
-	u64 src_pos;
-	u64 dst_pos;
+	/** First byte within each region. */
+	u64 src_offset;
+	u64 dst_offset;
 	u64 length;
+	u64 immediate;
+	u64 tag;
+	/** Bytes that are complete. */
 	u64 done;
-	/** Runs in the batch that is under way, and what became of them. */
-	u32 runs_pending;
 	enum xnem_status failed;
+
+	/* Small: bytes that have become operations, and the walk they are from. */
+	u64 emitted;
+	struct xnem_walk walk;
+	/** Runs in the batch that is under way. */
+	u32 runs_pending;
 	/** jiffies at which GNTST_eagain becomes an error; 0: none yet. */
 	unsigned long eagain_until;
-	/** Close context: regions still to be released. */
-	u32 regions_left;
+
+	/* Large, under the lock of large.c. */
+	/** Bytes that chunks were made of. */
+	u64 cursor;
+	/** Where the first failure was; above length: none. */
+	u64 fail_at;
+	/** Chunks that workers have. */
+	u32 chunks;
+	/** No more chunks; and those that workers have end early. */
+	bool stop;
+	bool cancel;
+	struct llist_node finished;
 };
 
 struct xnem_region {
@@ -139,36 +207,91 @@ struct xnem_region {
 	u32 flags;
 	u64 tag;
 	u64 length;
-	/** Of the first byte within the first page. */
+	/** Of the first byte within the first page (without segments). */
 	u32 offset;
 	u32 nr_pages;
-	u32 context;
+	u32 nr_segs;
 	domid_t domid;
+	/** XNEM_REGION_ONCE: bit 0 is set by the one copy. */
+	unsigned long used;
+	/** Held. */
+	struct xnem_be_ctx *ctx;
 	struct xnem_be *dev;
 	struct xnem_zone *zone;
 	struct xnem_worker *worker;
-	/** Jobs to tell when the last user is gone; owned by worker. */
+	/** Job to tell when the last user is gone; owned by worker. */
 	struct xnem_job *dereg;
-	struct xnem_job *close;
-	struct list_head entry; /* dev->regions, under worker->lock */
+	struct list_head entry; /* ctx->regions, under worker->lock */
 	struct llist_node released;
 	struct rcu_head rcu;
 	/** nr_pages references; for its users alone, so freed with the last. */
 	u32 *refs;
+	/** nr_segs + 1 entries; NULL: one segment. */
+	struct xnem_seg_start *segs;
 };
 
-/** A context's wrong cookies: each costs a token; without any it rests. */
+/** Wrong cookies and addresses: each costs a token; without any it rests. */
 struct xnem_guesses {
 	u32 spent;
 	unsigned long since; /* jiffies of the last refill */
 	unsigned long rest_until; /* jiffies; 0: it does not rest */
 };
 
+/** A context; from its first request to its end. */
+struct xnem_be_ctx {
+	/** The device's table; each region; whoever puts into its inbox. */
+	refcount_t ref;
+	struct rcu_head rcu;
+	struct xnem_be *dev;
+	struct xnem_zone *zone;
+	struct xnem_be_queue *queue;
+	struct list_head entry; /* queue->contexts */
+	u32 number;
+	struct xnem_guesses guesses;
+	/** Its jobs but for the close request; its regions. */
+	u32 nr_jobs;
+	u32 nr_regions;
+	struct list_head regions;
+	/** The close request that waits for all of them. */
+	struct xnem_job *close;
+
+	/** Fences: ordered jobs under way; one of them is a fence. */
+	u32 in_flight;
+	bool fenced;
+	struct list_head parked;
+	struct list_head unpark; /* queue->unpark */
+
+	/** Small copies, and its place in queue->turns while there are any. */
+	struct list_head copies;
+	struct list_head turn;
+	s64 deficit;
+	/** Large copies that wait for a worker; dev->large (large.c's lock). */
+	struct list_head large;
+	struct list_head large_turn;
+
+	/** Its pages (xnemif.h, section 6). */
+	bool opened;
+	struct xnem_cpage_entry *cpage;
+	u32 cpage_prod;
+	/** Address of the inbox; id 0: it has none.  Set once. */
+	u64 id;
+	u64 key;
+	domid_t domid;
+	/** Protects all below, and that they are mapped. */
+	spinlock_t inbox_lock;
+	struct xnem_inbox_slot *inbox;
+	struct xnem_context_control *control;
+	u32 inbox_slots;
+	u32 inbox_prod;
+	/** Of each slot: serial of the device that put something there. */
+	u32 *senders;
+};
+
 struct xnem_be_queue {
 	struct xnem_be *dev;
 	struct xnem_worker *worker;
 	struct list_head entry; /* worker->queues */
-	struct list_head turn; /* worker->active, when copies is not empty */
+	struct list_head turn; /* worker->active, when turns is not empty */
 	struct xnem_queue_header *header;
 	struct xnem_request *sq;
 	struct xnem_completion *cq;
@@ -185,7 +308,11 @@ struct xnem_be_queue {
 	bool took;
 	/** Garbage was found: nothing is taken any more, for good. */
 	bool broken;
-	struct list_head copies;
+	struct list_head contexts;
+	/** Contexts with small copies, in the order of their turns. */
+	struct list_head turns;
+	/** Contexts of which a parked request may start. */
+	struct list_head unpark;
 	/** Bytes it may still copy in this turn. */
 	s64 deficit;
 	struct xnem_job *jobs;
@@ -193,15 +320,18 @@ struct xnem_be_queue {
 	/** Most requests in flight, and how many are (answered ones not). */
 	u32 inflight;
 	u32 in_flight;
-	/** One a context: wrong cookies. */
-	struct xnem_guesses *guesses;
+	/** Chunks of its large copies that workers have (large.c). */
+	u32 chunks;
+	u64 events_received; /* by the interrupt handler */
+	struct xnem_be_stats stats;
 };
 
 struct xnem_be {
 	struct xenbus_device *xdev;
 	struct list_head entry; /* devices, for stats */
 	struct xnem_zone *zone;
-	u32 device_id;
+	/** Tells devices apart, for the backend's life. */
+	u32 serial;
 	u64 features;
 	struct xnem_limits limits;
 	bool connected;
@@ -215,16 +345,28 @@ struct xnem_be {
 	struct mutex state_lock;
 	struct xnem_be_queue queues[XNEM_BE_QUEUES];
 	unsigned int nr_queues;
-	/** Completion pages by context. */
-	struct xarray cpages;
-	struct list_head regions;
-	u32 nr_regions;
-	u32 nr_pages;
+	/** Contexts by number. */
+	struct xarray contexts;
+	atomic_t nr_regions;
+	atomic_t nr_pages;
 	/** Regions not freed yet, released ones included. */
 	atomic_t live_regions;
-	struct xnem_be_stats stats;
-	u64 events_received; /* by the interrupt handler */
+	/** Contexts with large copies that wait; its place among devices (large.c). */
+	struct list_head large;
+	struct list_head large_turn;
+	s64 large_deficit;
+	struct xnem_be_shared_stats shared;
 	struct dentry *debugfs;
+};
+
+/** A part of a large copy that a worker has. */
+struct xnem_chunk {
+	struct xnem_job *job;
+	/** Bytes pos .. end - 1 of the copy are still to be copied. */
+	u64 pos;
+	u64 end;
+	/** jiffies at which GNTST_eagain becomes an error; 0: none yet. */
+	unsigned long eagain_until;
 };
 
 /** Operations of one job that stand together in a batch. */
@@ -243,6 +385,8 @@ struct xnem_worker {
 	/** Queues with copies to do, in the order of their turns. */
 	struct list_head active;
 	struct llist_head released;
+	/** Large copies of its queues that have ended. */
+	struct llist_head finished;
 	wait_queue_head_t wait;
 	atomic_t kicked;
 	/** xnem_region_endings() that it has acted upon. */
@@ -252,6 +396,9 @@ struct xnem_worker {
 	struct gnttab_copy ops[XNEM_BE_BATCH];
 	struct xnem_run runs[XNEM_BE_BATCH];
 	unsigned int nr_runs;
+	/** Chunks to be tried again. */
+	struct xnem_chunk redo[XNEM_BE_REDO];
+	unsigned int nr_redo;
 	/** Private pages for descriptor pages. */
 	struct page *desc[XNEM_INLINE_REFS];
 };
@@ -272,45 +419,85 @@ bool xnem_queue_take(struct xnem_be_queue *q);
 void xnem_queue_eoi(struct xnem_be_queue *q);
 /** Show the frontend what was answered and notify it if it asked for that. */
 void xnem_queue_show(struct xnem_be_queue *q);
-/** Answer @job and give it back to the pool. */
+/** Answer @job and give it back to the pool; its context may end with it. */
 void xnem_job_answer(struct xnem_job *job, enum xnem_status status, u64 bytes_done, u64 data0,
 		     u64 data1);
-/** Put a copy behind the others of its queue. */
-void xnem_job_queue_copy(struct xnem_job *job);
-/** End a copy: drop its regions, answer. */
+/** Start a request that is not, or not any more, held up by a fence. */
+void xnem_job_start(struct xnem_job *job, const struct xnem_request *req);
+/** End a copy that is in no list: notify, drop its regions, answer. */
 void xnem_job_end_copy(struct xnem_job *job, enum xnem_status status);
-/** End all copies of @context; of the whole queue with @all. */
-void xnem_queue_cancel(struct xnem_be_queue *q, u32 context, bool all);
 
-/** Unmap the completion page of @context; of all with @all. */
-void xnem_cpage_close(struct xnem_be *dev, u32 context, bool all);
+/* context.c */
+/** The context of a request on @q; made if need be.  NULL: *status says why. */
+struct xnem_be_ctx *xnem_ctx_of(struct xnem_be_queue *q, u32 number, bool make,
+				enum xnem_status *status);
+void xnem_ctx_put(struct xnem_be_ctx *ctx);
+enum xnem_status xnem_ctx_open(struct xnem_be_ctx *ctx, const struct xnem_request *req);
+void xnem_ctx_write_cpage(struct xnem_be_ctx *ctx, const struct xnem_job *job,
+			  enum xnem_status status, u64 bytes_done);
+/** Hold @job up if a fence stands before it; true when it is held up (or answered). */
+bool xnem_ctx_park(struct xnem_job *job, const struct xnem_request *req);
+/** Start what no fence holds up any more; true when there was something. */
+bool xnem_ctx_unpark(struct xnem_be_queue *q);
+/** @job of @ctx is answered. */
+void xnem_ctx_job_done(struct xnem_be_ctx *ctx, const struct xnem_job *job);
+/** A region of @ctx is freed, or what its end waits for may have come otherwise. */
+void xnem_ctx_try_close(struct xnem_be_ctx *ctx);
+/** XNEM_OP_CLOSE_CONTEXT */
+void xnem_ctx_close(struct xnem_be_ctx *ctx, struct xnem_job *job);
+/** End the request with this id; false: there is none. */
+bool xnem_ctx_cancel(struct xnem_be_ctx *ctx, u32 id);
+/** End all copies of all contexts of @q, orphan its regions; large ones may go on. */
+void xnem_ctx_abandon_all(struct xnem_be_queue *q);
+/** Forget all contexts of @q; unmaps. */
+void xnem_ctx_forget_all(struct xnem_be_queue *q);
+/** A wrong cookie or address of @ctx: costs it a token. */
+void xnem_ctx_wrong(struct xnem_be_ctx *ctx);
+bool xnem_ctx_rests(struct xnem_be_ctx *ctx);
+
+/* inbox.c */
+/** Give @ctx its inbox; the pages are mapped. */
+enum xnem_status xnem_inbox_open(struct xnem_be_ctx *ctx, struct xnem_context_control *control,
+				 struct xnem_inbox_slot *inbox, u32 slots);
+/** Nobody puts anything there any more; the pages may be unmapped after this. */
+void xnem_inbox_close(struct xnem_be_ctx *ctx);
+enum xnem_status xnem_inbox_message(struct xnem_job *job, const struct xnem_request *req);
+/** Tell the owners of the regions of a copy that is done, as its flags want it. */
+enum xnem_status xnem_inbox_notify(struct xnem_job *job);
 
 /* region.c */
 struct xnem_zone *xnem_zone_get(const char *name);
 void xnem_zone_put(struct xnem_zone *zone);
 int xnem_region_init(void);
-enum xnem_status xnem_region_register(struct xnem_be_queue *q, u32 context,
-				      const struct xnem_request *req, u64 *id, u64 *key);
+enum xnem_status xnem_region_register(struct xnem_be_ctx *ctx, const struct xnem_request *req,
+				      u64 *id, u64 *key);
 /** Find a region for a copy and become a user of it. */
 struct xnem_region *xnem_region_use(struct xnem_zone *zone, u64 id, u64 key);
 /** The same by the id alone, for measuring. */
 struct xnem_region *xnem_region_use_any(u64 id);
 void xnem_region_drop(struct xnem_region *r);
-/** Begin the end of a region; @job (may be NULL) is answered after it. */
-enum xnem_status xnem_region_deregister(struct xnem_be_queue *q, u32 context, u64 id,
-					struct xnem_job *job);
-/** Begin the end of all regions of @context; @job is answered after them. */
-void xnem_region_close_context(struct xnem_be_queue *q, u32 context, struct xnem_job *job);
+/** Begin the end of a region; @job is answered after it. */
+enum xnem_status xnem_region_deregister(struct xnem_be_ctx *ctx, u64 id, struct xnem_job *job);
+/** Begin the end of all regions of @ctx; with @gone their owner has gone. */
+void xnem_region_end_all(struct xnem_be_ctx *ctx, bool gone);
 /** Wait until no region of @dev is left; bounded by the batches under way. */
 void xnem_region_wait_gone(struct xnem_be *dev);
-/** The owner has gone.  Caller holds worker->lock. */
-void xnem_region_orphan_all(struct xnem_be *dev);
 /** Counts regions that ended while copies used them. */
 int xnem_region_endings(void);
 /** Answer for and free what nobody uses any more. */
 bool xnem_region_reap(struct xnem_worker *w);
 
+/** Bytes from @pos on that are in one stretch of pages, and where that begins. */
+static inline u64 xnem_region_find(const struct xnem_region *r, u64 pos, u64 *page_pos)
+{
+	if (r->segs)
+		return xnem_segs_find(r->segs, r->nr_segs, pos, page_pos);
+	*page_pos = r->offset + pos;
+	return r->length - pos;
+}
+
 /* worker.c */
+extern unsigned int xnem_nr_workers;
 int xnem_workers_start(void);
 void xnem_workers_stop(void);
 /** Choose a worker for a queue. */
@@ -324,13 +511,37 @@ void xnem_worker_kick(struct xnem_worker *w);
 void xnem_workers_kick_all(void);
 
 /* copy.c */
+/** Put a small copy behind the others of its context. */
+void xnem_copy_add(struct xnem_job *job);
+/** Take it out again; no batch is under way. */
+void xnem_copy_remove(struct xnem_job *job);
 /** Copy up to a batch for the queues whose turn it is; true when it did. */
 bool xnem_copy_run(struct xnem_worker *w);
 /** End the copies of ending regions; not while a batch is under way. */
 void xnem_copy_end_dying(struct xnem_worker *w);
-/** Read @count references from descriptor pages into @refs. */
-enum xnem_status xnem_copy_descriptors(struct xnem_be_queue *q, const xnem_le32 *desc_refs,
-				       u32 *refs, u32 count);
+/** Bytes pos .. end - 1 of a copy, for as long as all goes well: advances pos. */
+enum xnem_status xnem_copy_chunk(struct xnem_worker *w, struct xnem_chunk *c);
+/** Read the @nr descriptor pages @refs of @ctx's domain into worker->desc. */
+enum xnem_status xnem_copy_descriptors(struct xnem_be_queue *q, const xnem_le32 *refs, u32 nr);
+/** A copy ended with @status: the regions' end may be the reason. */
+enum xnem_status xnem_copy_why(const struct xnem_job *job, enum xnem_status status);
+/** Is a region of it at its end? */
+bool xnem_copy_dying(const struct xnem_job *job);
+
+/* large.c */
+void xnem_large_add(struct xnem_job *job);
+/** No more chunks of it; it ends with @status unless it failed before. */
+void xnem_large_stop(struct xnem_job *job, enum xnem_status status);
+/** Stop those of ending regions. */
+void xnem_large_stop_dying(void);
+/** Copy a chunk; true when there was one. */
+bool xnem_large_run(struct xnem_worker *w);
+/** Is there a chunk to be had? */
+bool xnem_large_pending(void);
+/** End what has come home; true when something had. */
+bool xnem_large_reap(struct xnem_worker *w);
+/** Wait until no worker has a chunk of @q; bounded. */
+void xnem_large_wait(struct xnem_be_queue *q);
 
 /* stats.c */
 void xnem_stats_init(void);

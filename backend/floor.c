@@ -102,7 +102,12 @@ static ssize_t floor_write(struct file *file, const char __user *ubuf, size_t co
 	if (src)
 		dst = xnem_region_use_any(dst_id);
 	mutex_lock(&floor_lock);
-	err = dst ? measure(src, dst, rounds) : -ENOENT;
+	if (!dst)
+		err = -ENOENT;
+	else if (!src->refs || src->segs || !dst->refs || dst->segs)
+		err = -EINVAL; /* one stretch of granted pages each */
+	else
+		err = measure(src, dst, rounds);
 	mutex_unlock(&floor_lock);
 	if (src)
 		xnem_region_drop(src);

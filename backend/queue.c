@@ -7,10 +7,6 @@
 
 #include "backend.h"
 
-/* Wrong cookies a context may present a second, and how long it rests after. */
-#define WRONG_COOKIE_TOKENS 64
-#define WRONG_COOKIE_REST_MS 20
-
 /*
  * The frontend broke the protocol.  Nothing of this queue is looked at any
  * more; the device is disconnected by the ban work, as that may sleep long.
@@ -29,7 +25,7 @@ static irqreturn_t queue_event(int irq, void *arg)
 {
 	struct xnem_be_queue *q = arg;
 
-	WRITE_ONCE(q->dev->events_received, q->dev->events_received + 1);
+	WRITE_ONCE(q->events_received, q->events_received + 1);
 	atomic_set(&q->event_pending, 1);
 	xnem_worker_kick(q->worker);
 	return IRQ_HANDLED;
@@ -45,7 +41,7 @@ void xnem_queue_eoi(struct xnem_be_queue *q)
 	 * this pass or before it: Linux delays a spurious channel's next event.
 	 */
 	if (!q->took)
-		q->dev->stats.events_spurious++;
+		q->stats.events_spurious++;
 	xen_irq_lateeoi(q->irq, q->took ? 0 : XEN_EOI_FLAG_SPURIOUS);
 	q->took = false;
 }
@@ -58,7 +54,7 @@ void xnem_queue_show(struct xnem_be_queue *q)
 		return;
 	q->cq_shown = q->cq_prod;
 	if (xnem_ring_publish(&q->header->cq, from, q->cq_prod)) {
-		q->dev->stats.events_sent++;
+		q->stats.events_sent++;
 		notify_remote_via_irq(q->irq);
 	}
 }
@@ -77,120 +73,25 @@ static void answer(struct xnem_be_queue *q, u32 id, enum xnem_status status, u64
 	q->cq[q->cq_prod & (q->cq_size - 1)] = c;
 	q->cq_prod++;
 	q->in_flight--;
-	q->dev->stats.completions++;
+	q->stats.completions++;
 	if (status != XNEM_ST_OK)
-		q->dev->stats.errors[status]++;
-}
-
-/* The entry comes after the data and before the completion. */
-static void write_cpage(struct xnem_be_queue *q, const struct xnem_job *job,
-			enum xnem_status status, u64 bytes_done)
-{
-	struct xnem_cpage *cpage = xa_load(&q->dev->cpages, job->context);
-	struct xnem_cpage_entry *entry;
-
-	/* Without a page there is the completion alone. */
-	if (!cpage)
-		return;
-	entry = &cpage->entries[cpage->prod++ & (XNEM_CPAGE_ENTRIES - 1)];
-	entry->user_data = cpu_to_le64(job->user_data);
-	entry->bytes_done = cpu_to_le64(bytes_done);
-	entry->status = cpu_to_le32(status);
-	entry->kind = cpu_to_le32(XNEM_CPAGE_COMPLETION);
-	entry->pad = 0;
-	xnem_wmb(); /* pairs with the reader's load-acquire of seq */
-	xnem_store32(&entry->seq, cpage->prod);
-	q->dev->stats.cpage_entries++;
-}
-
-static enum xnem_status open_context(struct xnem_be_queue *q, u32 context, u32 ref)
-{
-	struct xnem_be *dev = q->dev;
-	struct xnem_cpage *cpage;
-	grant_ref_t gref = ref;
-	void *vaddr;
-
-	if (xa_load(&dev->cpages, context))
-		return XNEM_ST_CONTEXT;
-	cpage = kzalloc(sizeof(*cpage), GFP_KERNEL);
-	if (!cpage)
-		return XNEM_ST_NOMEM;
-	/* When this fails it closes the device, too. */
-	if (xenbus_map_ring_valloc(dev->xdev, &gref, 1, &vaddr)) {
-		kfree(cpage);
-		return XNEM_ST_FAULT;
-	}
-	cpage->entries = vaddr;
-	if (xa_err(xa_store(&dev->cpages, context, cpage, GFP_KERNEL))) {
-		xenbus_unmap_ring_vfree(dev->xdev, vaddr);
-		kfree(cpage);
-		return XNEM_ST_NOMEM;
-	}
-	return XNEM_ST_OK;
-}
-
-static void cpage_unmap(struct xnem_be *dev, u32 context)
-{
-	struct xnem_cpage *cpage = xa_erase(&dev->cpages, context);
-
-	if (!cpage)
-		return;
-	xenbus_unmap_ring_vfree(dev->xdev, cpage->entries);
-	kfree(cpage);
-}
-
-void xnem_cpage_close(struct xnem_be *dev, u32 context, bool all)
-{
-	struct xnem_cpage *cpage;
-	unsigned long i;
-
-	if (!all)
-		cpage_unmap(dev, context);
-	else
-		xa_for_each(&dev->cpages, i, cpage)
-			cpage_unmap(dev, i);
+		q->stats.errors[status]++;
 }
 
 void xnem_job_answer(struct xnem_job *job, enum xnem_status status, u64 bytes_done, u64 data0,
 		     u64 data1)
 {
 	struct xnem_be_queue *q = job->queue;
+	struct xnem_be_ctx *ctx = job->ctx;
 
-	if (job->flags & XNEM_REQ_CPAGE)
-		write_cpage(q, job, status, bytes_done);
+	if (ctx && (job->flags & XNEM_REQ_CPAGE))
+		xnem_ctx_write_cpage(ctx, job, status, bytes_done);
 	answer(q, job->id, status, bytes_done, data0, data1);
+	job->state = XNEM_JOB_FREE;
+	job->ctx = NULL;
 	list_add(&job->entry, &q->free_jobs);
-}
-
-/*
- * A wrong cookie costs its context a token.  Without tokens its copies rest
- * (try again later): guessing keys is slow, and nobody else pays for it.
- */
-static void wrong_cookie(struct xnem_be_queue *q, u32 context)
-{
-	struct xnem_guesses *g = &q->guesses[context];
-	unsigned long passed = jiffies - g->since;
-	u32 refill = passed > HZ ? WRONG_COOKIE_TOKENS : passed * WRONG_COOKIE_TOKENS / HZ;
-
-	if (refill) {
-		g->spent -= min(g->spent, refill);
-		g->since = jiffies;
-	}
-	if (g->spent < WRONG_COOKIE_TOKENS) {
-		g->spent++;
-		return;
-	}
-	q->dev->stats.throttled++;
-	g->rest_until = (jiffies + msecs_to_jiffies(WRONG_COOKIE_REST_MS)) | 1;
-}
-
-static bool rests(struct xnem_be_queue *q, u32 context)
-{
-	struct xnem_guesses *g = &q->guesses[context];
-
-	if (g->rest_until && time_after_eq(jiffies, g->rest_until))
-		g->rest_until = 0;
-	return g->rest_until;
+	if (ctx)
+		xnem_ctx_job_done(ctx, job);
 }
 
 /* How many requests' worth of work a request is, beside its bytes. */
@@ -201,7 +102,9 @@ static u32 cost_of(const struct xnem_be_queue *q, const struct xnem_request *req
 		return 1 +
 		       min_t(u32, le32_to_cpu(req->u.reg.nr_pages), XNEM_REGION_PAGES_MAX) / 256;
 	case XNEM_OP_CLOSE_CONTEXT:
-		return 1 + q->dev->nr_regions / 64;
+		return 1 + atomic_read(&q->dev->nr_regions) / 64 + q->inflight / 64;
+	case XNEM_OP_CANCEL:
+		return 1 + q->inflight / 64;
 	default:
 		return 1;
 	}
@@ -219,137 +122,174 @@ static enum xnem_status copy_allowed(const struct xnem_region *r, u32 access, u6
 	return XNEM_ST_OK;
 }
 
-static void begin_copy(struct xnem_be_queue *q, struct xnem_job *job,
-		       const struct xnem_request *req)
+/* All that can be said against a copy before it begins. */
+static enum xnem_status check_copy(struct xnem_job *job)
 {
-	u64 src_offset = le64_to_cpu(req->u.copy.src_offset);
-	u64 dst_offset = le64_to_cpu(req->u.copy.dst_offset);
-	u64 length = le64_to_cpu(req->u.copy.length);
-	u64 tag = le64_to_cpu(req->tag);
-	struct xnem_zone *zone = q->dev->zone;
-	struct xnem_region *src, *dst;
+	struct xnem_region *src = job->src, *dst = job->dst;
 	enum xnem_status status;
 
-	if (rests(q, job->context)) {
+	if (job->flags & XNEM_REQ_BOUNDED) {
+		/* An offset beyond its region is found out below. */
+		if (job->src_offset <= src->length)
+			job->length = min(job->length, src->length - job->src_offset);
+		if (job->dst_offset <= dst->length)
+			job->length = min(job->length, dst->length - job->dst_offset);
+	}
+	status = copy_allowed(src, XNEM_ACCESS_READ, job->tag, job->src_offset, job->length);
+	if (status == XNEM_ST_OK)
+		status = copy_allowed(dst, XNEM_ACCESS_WRITE, job->tag, job->dst_offset,
+				      job->length);
+	if (status != XNEM_ST_OK)
+		return status;
+	if (((job->flags & XNEM_REQ_NOTIFY_SRC) && !READ_ONCE(src->ctx->id)) ||
+	    ((job->flags & XNEM_REQ_NOTIFY_DST) && !READ_ONCE(dst->ctx->id)))
+		return XNEM_ST_CONTEXT;
+	/* Last: a copy that is refused uses up nothing. */
+	if ((src->flags & XNEM_REGION_ONCE) && test_and_set_bit(0, &src->used))
+		return XNEM_ST_COOKIE;
+	if ((dst->flags & XNEM_REGION_ONCE) && test_and_set_bit(0, &dst->used)) {
+		if ((src->flags & XNEM_REGION_ONCE) && src != dst)
+			clear_bit(0, &src->used);
+		return XNEM_ST_COOKIE;
+	}
+	return XNEM_ST_OK;
+}
+
+static void begin_copy(struct xnem_job *job, const struct xnem_request *req)
+{
+	struct xnem_be_ctx *ctx = job->ctx;
+	enum xnem_status status;
+
+	if (xnem_ctx_rests(ctx)) {
 		xnem_job_answer(job, XNEM_ST_AGAIN, 0, 0, 0);
 		return;
 	}
-	src = xnem_region_use(zone, le64_to_cpu(req->u.copy.src.id),
-			      le64_to_cpu(req->u.copy.src.key));
-	dst = xnem_region_use(zone, le64_to_cpu(req->u.copy.dst.id),
-			      le64_to_cpu(req->u.copy.dst.key));
-	if (!src || !dst) {
-		wrong_cookie(q, job->context);
-		status = XNEM_ST_COOKIE;
-		goto out;
-	}
-	status = copy_allowed(src, XNEM_ACCESS_READ, tag, src_offset, length);
-	if (status == XNEM_ST_OK)
-		status = copy_allowed(dst, XNEM_ACCESS_WRITE, tag, dst_offset, length);
-	if (status != XNEM_ST_OK || !length)
-		goto out;
-
-	job->src = src;
-	job->dst = dst;
+	job->src_offset = le64_to_cpu(req->u.copy.src_offset);
+	job->dst_offset = le64_to_cpu(req->u.copy.dst_offset);
+	job->length = le64_to_cpu(req->u.copy.length);
+	job->immediate = le64_to_cpu(req->u.copy.immediate);
 	job->done = 0;
 	job->failed = XNEM_ST_OK;
-	job->runs_pending = 0;
-	job->eagain_until = 0;
-	job->src_pos = src->offset + src_offset;
-	job->dst_pos = dst->offset + dst_offset;
-	job->length = length;
-	xnem_walk_init(&job->walk, src->refs, job->src_pos, dst->refs, job->dst_pos, length);
-	xnem_job_queue_copy(job);
-	return;
-
-out:
-	if (src)
-		xnem_region_drop(src);
-	if (dst)
-		xnem_region_drop(dst);
-	xnem_job_answer(job, status, 0, 0, 0);
-}
-
-void xnem_job_queue_copy(struct xnem_job *job)
-{
-	struct xnem_be_queue *q = job->queue;
-
-	list_add_tail(&job->entry, &q->copies);
-	if (list_empty(&q->turn))
-		list_add_tail(&q->turn, &q->worker->active);
+	job->src = xnem_region_use(ctx->zone, le64_to_cpu(req->u.copy.src.id),
+				   le64_to_cpu(req->u.copy.src.key));
+	job->dst = xnem_region_use(ctx->zone, le64_to_cpu(req->u.copy.dst.id),
+				   le64_to_cpu(req->u.copy.dst.key));
+	if (!job->src || !job->dst) {
+		xnem_ctx_wrong(ctx);
+		status = XNEM_ST_COOKIE;
+	} else {
+		status = check_copy(job);
+	}
+	if (status != XNEM_ST_OK || !job->length)
+		xnem_job_end_copy(job, status);
+	else if (job->length > XNEM_BE_CHUNK)
+		xnem_large_add(job);
+	else
+		xnem_copy_add(job);
 }
 
 void xnem_job_end_copy(struct xnem_job *job, enum xnem_status status)
 {
-	struct xnem_be_queue *q = job->queue;
-
-	list_del_init(&job->entry);
-	if (list_empty(&q->copies))
-		list_del_init(&q->turn);
-	xnem_region_drop(job->src);
-	xnem_region_drop(job->dst);
+	if (status == XNEM_ST_OK && (job->flags & (XNEM_REQ_NOTIFY_SRC | XNEM_REQ_NOTIFY_DST)))
+		status = xnem_inbox_notify(job);
+	if (job->src)
+		xnem_region_drop(job->src);
+	if (job->dst)
+		xnem_region_drop(job->dst);
 	xnem_job_answer(job, status, job->done, 0, 0);
 }
 
-void xnem_queue_cancel(struct xnem_be_queue *q, u32 context, bool all)
+void xnem_job_start(struct xnem_job *job, const struct xnem_request *req)
 {
-	struct xnem_job *job, *next;
+	struct xnem_be_ctx *ctx = job->ctx;
+	enum xnem_status status = XNEM_ST_OK;
+	u64 data0 = 0, data1 = 0;
 
-	list_for_each_entry_safe(job, next, &q->copies, entry)
-		if (all || job->context == context)
-			xnem_job_end_copy(job, XNEM_ST_CANCELLED);
-}
-
-static void handle(struct xnem_be_queue *q, const struct xnem_request *req)
-{
-	struct xnem_job *job = list_first_entry(&q->free_jobs, struct xnem_job, entry);
-	enum xnem_status status;
-	u64 id = 0, key = 0;
-
-	list_del_init(&job->entry);
-	q->in_flight++;
-	job->id = le32_to_cpu(req->id);
-	job->context = le32_to_cpu(req->context);
-	job->op = le16_to_cpu(req->op);
-	job->flags = le16_to_cpu(req->flags);
-	job->user_data = le64_to_cpu(req->user_data);
-	q->dev->stats.requests++;
-
-	status = xnem_check_request(req, &q->dev->limits, q->dev->features);
-	if (status != XNEM_ST_OK)
-		goto answer;
+	job->state = XNEM_JOB_BUSY;
+	job->ordered = true;
+	ctx->in_flight++;
+	if (job->flags & XNEM_REQ_FENCE)
+		ctx->fenced = true;
 
 	switch (job->op) {
 	case XNEM_OP_PING:
 		break;
 	case XNEM_OP_COPY:
-		begin_copy(q, job, req);
+		begin_copy(job, req);
 		return;
-	case XNEM_OP_REGISTER:
-		status = xnem_region_register(q, job->context, req, &id, &key);
+	case XNEM_OP_MESSAGE:
+		status = xnem_inbox_message(job, req);
 		break;
-	case XNEM_OP_DEREGISTER:
-		status = xnem_region_deregister(q, job->context,
-						le64_to_cpu(req->u.dereg.region_id), job);
-		if (status == XNEM_ST_OK)
-			return;
+	case XNEM_OP_REGISTER:
+		status = xnem_region_register(ctx, req, &data0, &data1);
 		break;
 	case XNEM_OP_OPEN_CONTEXT:
-		status = open_context(q, job->context, le32_to_cpu(req->u.open.cpage_ref));
+		status = xnem_ctx_open(ctx, req);
+		if (status == XNEM_ST_OK && ctx->id) {
+			data0 = ctx->id;
+			data1 = ctx->key;
+		}
 		break;
-	case XNEM_OP_CLOSE_CONTEXT:
-		/* Copies first: each gets its answer before the context's. */
-		xnem_queue_cancel(q, job->context, false);
-		xnem_cpage_close(q->dev, job->context, false);
-		xnem_region_close_context(q, job->context, job);
-		return;
 	default:
 		/* xnem_check_request() lets nothing else through. */
 		status = XNEM_ST_UNSUPPORTED;
 		break;
 	}
-answer:
-	xnem_job_answer(job, status, 0, id, key);
+	xnem_job_answer(job, status, 0, data0, data1);
+}
+
+/* What fences do not hold up; true when it was one of these. */
+static bool start_unordered(struct xnem_job *job, const struct xnem_request *req)
+{
+	struct xnem_be_ctx *ctx = job->ctx;
+	enum xnem_status status;
+
+	switch (job->op) {
+	case XNEM_OP_DEREGISTER:
+		status = xnem_region_deregister(ctx, le64_to_cpu(req->u.dereg.region_id), job);
+		if (status != XNEM_ST_OK)
+			xnem_job_answer(job, status, 0, 0, 0);
+		return true;
+	case XNEM_OP_CANCEL:
+		xnem_job_answer(job, XNEM_ST_OK, 0,
+				xnem_ctx_cancel(ctx, le32_to_cpu(req->u.cancel.id)), 0);
+		return true;
+	case XNEM_OP_CLOSE_CONTEXT:
+		xnem_ctx_close(ctx, job);
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void handle(struct xnem_be_queue *q, const struct xnem_request *req)
+{
+	struct xnem_job *job = list_first_entry(&q->free_jobs, struct xnem_job, entry);
+	u32 number = le32_to_cpu(req->context);
+	enum xnem_status status;
+
+	list_del_init(&job->entry);
+	q->in_flight++;
+	job->state = XNEM_JOB_BUSY;
+	job->ctx = NULL;
+	job->ordered = false;
+	job->id = le32_to_cpu(req->id);
+	job->op = le16_to_cpu(req->op);
+	job->flags = le16_to_cpu(req->flags);
+	job->user_data = le64_to_cpu(req->user_data);
+	job->tag = le64_to_cpu(req->tag);
+	q->stats.requests++;
+
+	status = xnem_check_request(req, &q->dev->limits, q->dev->features);
+	/* A request that is refused has its completion page entry, too. */
+	if (number < q->dev->limits.contexts && job->op != XNEM_OP_DESCRIBE)
+		job->ctx = xnem_ctx_of(q, number, status == XNEM_ST_OK, &status);
+	if (job->ctx)
+		job->ctx->nr_jobs++;
+	if (status != XNEM_ST_OK)
+		xnem_job_answer(job, status, 0, 0, 0);
+	else if (!start_unordered(job, req) && !xnem_ctx_park(job, req))
+		xnem_job_start(job, req);
 }
 
 bool xnem_queue_take(struct xnem_be_queue *q)
@@ -415,8 +355,6 @@ static void queue_unmap(struct xnem_be_queue *q)
 	q->header = NULL;
 	kvfree(q->jobs);
 	q->jobs = NULL;
-	kvfree(q->guesses);
-	q->guesses = NULL;
 }
 
 static int read_refs(struct xnem_be_queue *q, const char *dir, const char *node, grant_ref_t *refs,
@@ -490,14 +428,15 @@ int xnem_queue_connect(struct xnem_be_queue *q, unsigned int index)
 	kfree(s);
 
 	q->jobs = kvcalloc(q->inflight, sizeof(*q->jobs), GFP_KERNEL);
-	q->guesses = kvcalloc(q->dev->limits.contexts, sizeof(*q->guesses), GFP_KERNEL);
-	if (!q->jobs || !q->guesses) {
+	if (!q->jobs) {
 		err = -ENOMEM;
 		xenbus_dev_fatal(xdev, err, "allocating %u jobs", q->inflight);
 		goto out;
 	}
 	INIT_LIST_HEAD(&q->free_jobs);
-	INIT_LIST_HEAD(&q->copies);
+	INIT_LIST_HEAD(&q->contexts);
+	INIT_LIST_HEAD(&q->turns);
+	INIT_LIST_HEAD(&q->unpark);
 	INIT_LIST_HEAD(&q->turn);
 	for (i = 0; i < q->inflight; i++) {
 		q->jobs[i].queue = q;
@@ -536,7 +475,7 @@ void xnem_queue_disconnect(struct xnem_be_queue *q)
 		return;
 	/* No worker touches the queue after this; its jobs are gone. */
 	xnem_worker_remove(q);
-	xnem_cpage_close(q->dev, 0, true);
+	xnem_ctx_forget_all(q);
 	/* Before what the handler uses is freed (XSA-331). */
 	unbind_from_irqhandler(q->irq, q);
 	q->irq = 0;

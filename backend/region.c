@@ -60,66 +60,154 @@ void xnem_zone_put(struct xnem_zone *zone)
 	mutex_unlock(&zones_lock);
 }
 
-enum xnem_status xnem_region_register(struct xnem_be_queue *q, u32 context,
-				      const struct xnem_request *req, u64 *id, u64 *key)
+static void region_free(struct xnem_region *r)
 {
-	u32 nr_pages = le32_to_cpu(req->u.reg.nr_pages);
-	struct xnem_be *dev = q->dev;
-	enum xnem_status status;
-	struct xnem_region *r;
+	if (r->ctx)
+		xnem_ctx_put(r->ctx);
+	kvfree(r->segs);
+	kvfree(r->refs);
+	/* A look-up may still be reading its head. */
+	kfree_rcu(r, rcu);
+}
+
+/* References that stand in the request, or in the worker's copies of descriptor pages. */
+static void read_refs(struct xnem_region *r, struct xnem_worker *w, const struct xnem_request *req)
+{
 	u32 i;
 
-	if (dev->nr_regions >= dev->limits.regions || nr_pages > dev->limits.pages - dev->nr_pages)
-		return XNEM_ST_LIMIT;
+	for (i = 0; i < r->nr_pages; i++) {
+		const xnem_le32 *from = req->u.reg.ref;
+
+		if (r->flags & XNEM_REGION_INDIRECT)
+			from = page_address(w->desc[i / XNEM_DESC_REFS]);
+		r->refs[i] = le32_to_cpu(from[i % XNEM_DESC_REFS]);
+	}
+}
+
+/* The segment table's pages are the descriptor pages from @page on. */
+static enum xnem_status read_segments(struct xnem_region *r, struct xnem_worker *w, u32 page)
+{
+	struct xnem_segment *table = kvmalloc_array(r->nr_segs, sizeof(*table), GFP_KERNEL);
+	enum xnem_status status = XNEM_ST_NOMEM;
+	u32 i;
+
+	r->segs = kvmalloc_array(r->nr_segs + 1, sizeof(*r->segs), GFP_KERNEL);
+	if (!table || !r->segs)
+		goto out;
+	for (i = 0; i < r->nr_segs; i++) {
+		const struct xnem_segment *from =
+			page_address(w->desc[page + i / XNEM_DESC_SEGMENTS]);
+
+		table[i] = from[i % XNEM_DESC_SEGMENTS];
+	}
+	status = xnem_check_segments(table, r->nr_segs, r->length, r->nr_pages);
+	if (status == XNEM_ST_OK)
+		xnem_segs_init(r->segs, table, r->nr_segs);
+out:
+	kvfree(table);
+	return status;
+}
+
+/* All that the request says of a region but its flags, which stand in @r. */
+static enum xnem_status read_description(struct xnem_region *r, struct xnem_be_queue *q,
+					 const struct xnem_request *req)
+{
+	bool segments = r->flags & XNEM_REGION_SEGMENTS;
+	u32 first = 0, nr = xnem_register_refs(r->flags, r->nr_pages, r->nr_segs);
+	enum xnem_status status;
+
+	/* What stands in the request itself is no descriptor page. */
+	if (!(r->flags & (XNEM_REGION_INDIRECT | XNEM_REGION_WINDOWED)))
+		first = r->nr_pages;
+	if (nr > first) {
+		status = xnem_copy_descriptors(q, req->u.reg.ref + first, nr - first);
+		if (status != XNEM_ST_OK)
+			return status;
+	}
+	if (r->refs)
+		read_refs(r, q->worker, req);
+	if (!segments)
+		return XNEM_ST_OK;
+	nr -= DIV_ROUND_UP(r->nr_segs, XNEM_DESC_SEGMENTS);
+	return read_segments(r, q->worker, nr - first);
+}
+
+/* Several workers count for one device. */
+static bool take_limit(atomic_t *used, u32 n, u32 limit)
+{
+	if ((u32)atomic_add_return(n, used) <= limit)
+		return true;
+	atomic_sub(n, used);
+	return false;
+}
+
+enum xnem_status xnem_region_register(struct xnem_be_ctx *ctx, const struct xnem_request *req,
+				      u64 *id, u64 *key)
+{
+	u32 offset = le32_to_cpu(req->u.reg.offset);
+	enum xnem_status status = XNEM_ST_NOMEM;
+	struct xnem_be *dev = ctx->dev;
+	struct xnem_region *r;
+	u32 granted;
 
 	r = kzalloc(sizeof(*r), GFP_KERNEL);
 	if (!r)
 		return XNEM_ST_NOMEM;
-	r->refs = kvmalloc_array(nr_pages, sizeof(*r->refs), GFP_KERNEL | __GFP_NOWARN);
-	if (!r->refs) {
-		kfree(r);
-		return XNEM_ST_NOMEM;
-	}
 	r->access = le32_to_cpu(req->u.reg.access);
 	r->flags = le32_to_cpu(req->u.reg.flags);
 	r->tag = le64_to_cpu(req->tag);
 	r->length = le64_to_cpu(req->u.reg.length);
-	r->offset = le32_to_cpu(req->u.reg.offset);
-	r->nr_pages = nr_pages;
-	r->context = context;
-	r->domid = dev->xdev->otherend_id;
+	if (r->flags & XNEM_REGION_SEGMENTS)
+		r->nr_segs = offset;
+	else
+		r->offset = offset;
+	r->nr_pages = le32_to_cpu(req->u.reg.nr_pages);
+	r->domid = ctx->domid;
 	r->dev = dev;
 	r->zone = dev->zone;
-	r->worker = q->worker;
+	r->worker = ctx->queue->worker;
 	refcount_set(&r->users, 1);
 
-	if (r->flags & XNEM_REGION_INDIRECT) {
-		status = xnem_copy_descriptors(q, req->u.reg.ref, r->refs, nr_pages);
-		if (status != XNEM_ST_OK)
-			goto free;
-	} else {
-		for (i = 0; i < nr_pages; i++)
-			r->refs[i] = le32_to_cpu(req->u.reg.ref[i]);
+	granted = r->flags & XNEM_REGION_WINDOWED ? 0 : r->nr_pages;
+	if (!take_limit(&dev->nr_regions, 1, dev->limits.regions)) {
+		region_free(r);
+		return XNEM_ST_LIMIT;
 	}
+	if (!take_limit(&dev->nr_pages, granted, dev->limits.pages)) {
+		status = XNEM_ST_LIMIT;
+		goto drop_region;
+	}
+	if (granted) {
+		r->refs = kvmalloc_array(granted, sizeof(*r->refs), GFP_KERNEL | __GFP_NOWARN);
+		if (!r->refs)
+			goto drop_pages;
+	}
+	status = read_description(r, ctx->queue, req);
+	if (status != XNEM_ST_OK)
+		goto drop_pages;
 
 	/* Never used twice: 64 bits do not run out in a backend's life. */
 	r->id = atomic64_inc_return(&next_id);
 	r->key = get_random_u64();
+	/* Before anybody can find it. */
+	r->ctx = ctx;
+	refcount_inc(&ctx->ref);
 	if (xa_err(xa_store(&regions, r->id, r, GFP_KERNEL))) {
 		status = XNEM_ST_NOMEM;
-		goto free;
+		goto drop_pages;
 	}
-	list_add(&r->entry, &dev->regions);
-	dev->nr_regions++;
-	dev->nr_pages += nr_pages;
+	list_add(&r->entry, &ctx->regions);
+	ctx->nr_regions++;
 	atomic_inc(&dev->live_regions);
 	*id = r->id;
 	*key = r->key;
 	return XNEM_ST_OK;
 
-free:
-	kvfree(r->refs);
-	kfree(r);
+drop_pages:
+	atomic_sub(granted, &dev->nr_pages);
+drop_region:
+	atomic_dec(&dev->nr_regions);
+	region_free(r);
 	return status;
 }
 
@@ -179,18 +267,17 @@ int xnem_region_endings(void)
 	return atomic_read(&endings);
 }
 
-enum xnem_status xnem_region_deregister(struct xnem_be_queue *q, u32 context, u64 id,
-					struct xnem_job *job)
+enum xnem_status xnem_region_deregister(struct xnem_be_ctx *ctx, u64 id, struct xnem_job *job)
 {
 	struct xnem_region *r;
 
 	/*
-	 * Of this device: freed by this worker alone, so it stays while we
-	 * look; of another device: only compared, under RCU for that reason.
+	 * Of this context: freed by this worker alone, so it stays while we
+	 * look; of another: only compared, under RCU for that reason.
 	 */
 	rcu_read_lock();
 	r = id <= ULONG_MAX ? xa_load(&regions, id) : NULL;
-	if (r && (r->dev != q->dev || r->context != context))
+	if (r && r->ctx != ctx)
 		r = NULL;
 	rcu_read_unlock();
 	if (!r || r->dying)
@@ -200,37 +287,15 @@ enum xnem_status xnem_region_deregister(struct xnem_be_queue *q, u32 context, u6
 	return XNEM_ST_OK;
 }
 
-void xnem_region_close_context(struct xnem_be_queue *q, u32 context, struct xnem_job *job)
+void xnem_region_end_all(struct xnem_be_ctx *ctx, bool gone)
 {
 	struct xnem_region *r;
 
-	list_for_each_entry(r, &q->dev->regions, entry) {
-		if (r->context == context && r->close) {
-			xnem_job_answer(job, XNEM_ST_CONTEXT, 0, 0, 0);
-			return;
+	list_for_each_entry(r, &ctx->regions, entry) {
+		if (gone) {
+			r->dereg = NULL;
+			WRITE_ONCE(r->gone, true);
 		}
-	}
-	job->regions_left = 0;
-	list_for_each_entry(r, &q->dev->regions, entry) {
-		if (r->context != context)
-			continue;
-		r->close = job;
-		job->regions_left++;
-		if (!r->dying)
-			region_end(r);
-	}
-	if (!job->regions_left)
-		xnem_job_answer(job, XNEM_ST_OK, 0, 0, 0);
-}
-
-void xnem_region_orphan_all(struct xnem_be *dev)
-{
-	struct xnem_region *r;
-
-	list_for_each_entry(r, &dev->regions, entry) {
-		r->dereg = NULL;
-		r->close = NULL;
-		WRITE_ONCE(r->gone, true);
 		if (!r->dying)
 			region_end(r);
 	}
@@ -249,18 +314,19 @@ bool xnem_region_reap(struct xnem_worker *w)
 	if (!node)
 		return false;
 	llist_for_each_entry_safe(r, next, node, released) {
+		struct xnem_be_ctx *ctx = r->ctx;
 		struct xnem_be *dev = r->dev;
 
+		list_del(&r->entry);
+		ctx->nr_regions--;
+		atomic_dec(&dev->nr_regions);
+		if (r->refs)
+			atomic_sub(r->nr_pages, &dev->nr_pages);
 		if (r->dereg)
 			xnem_job_answer(r->dereg, XNEM_ST_OK, 0, 0, 0);
-		if (r->close && !--r->close->regions_left)
-			xnem_job_answer(r->close, XNEM_ST_OK, 0, 0, 0);
-		list_del(&r->entry);
-		dev->nr_regions--;
-		dev->nr_pages -= r->nr_pages;
-		kvfree(r->refs);
-		/* A look-up may still be reading its head. */
-		kfree_rcu(r, rcu);
+		else
+			xnem_ctx_try_close(ctx);
+		region_free(r);
 		/* dev may be freed from here on. */
 		if (atomic_dec_and_test(&dev->live_regions))
 			wake_up_all(&regions_gone);

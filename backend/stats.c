@@ -14,8 +14,6 @@ static struct dentry *root;
 static LIST_HEAD(devices);
 static DEFINE_MUTEX(devices_lock);
 /* What devices that have gone have counted. */
-static struct xnem_be_stats past;
-static u64 past_events_received;
 
 static const char *const status_names[XNEM_ST_MAX + 1] = {
 	[XNEM_ST_INVALID] = "invalid",
@@ -31,6 +29,7 @@ static const char *const status_names[XNEM_ST_MAX + 1] = {
 	[XNEM_ST_CANCELLED] = "cancelled",
 	[XNEM_ST_AGAIN] = "again",
 	[XNEM_ST_CONTEXT] = "context",
+	[XNEM_ST_BUSY] = "busy",
 };
 
 /* struct xnem_be_stats is u64 all through: sums need no names. */
@@ -47,30 +46,70 @@ static void add(struct xnem_be_stats *sum, const struct xnem_be_stats *s)
 		to[i] += READ_ONCE(from[i]);
 }
 
-static void print(struct seq_file *m, const struct xnem_be_stats *s, u64 events_received,
-		  u32 nr_regions, u32 nr_pages)
+/* A device's counters, or of all of them. */
+struct sum {
+	struct xnem_be_stats queues;
+	u64 events_received;
+	u64 bytes, grant_ops, hypercalls, eagain, chunks, inbox_events;
+	u32 nr_regions, nr_pages;
+};
+
+/* What devices that have gone have counted. */
+static struct sum past;
+
+static void add_device(struct sum *sum, struct xnem_be *dev)
 {
+	struct xnem_be_shared_stats *shared = &dev->shared;
+	unsigned int i;
+
+	for (i = 0; i < XNEM_BE_QUEUES; i++) {
+		add(&sum->queues, &dev->queues[i].stats);
+		sum->events_received += READ_ONCE(dev->queues[i].events_received);
+	}
+	sum->bytes += atomic64_read(&shared->bytes);
+	sum->grant_ops += atomic64_read(&shared->grant_ops);
+	sum->hypercalls += atomic64_read(&shared->hypercalls);
+	sum->eagain += atomic64_read(&shared->eagain);
+	sum->chunks += atomic64_read(&shared->chunks);
+	sum->inbox_events += atomic64_read(&shared->inbox_events);
+	sum->nr_regions += atomic_read(&dev->nr_regions);
+	sum->nr_pages += atomic_read(&dev->nr_pages);
+}
+
+static void print(struct seq_file *m, const struct sum *sum)
+{
+	const struct xnem_be_stats *s = &sum->queues;
 	unsigned int i;
 
 #define LINE(name) seq_printf(m, #name " %llu\n", s->name)
+#define SHARED(name) seq_printf(m, #name " %llu\n", sum->name)
 	LINE(requests);
 	LINE(completions);
 	LINE(dropped);
-	LINE(bytes);
-	LINE(grant_ops);
-	LINE(hypercalls);
+	SHARED(bytes);
+	SHARED(grant_ops);
+	SHARED(hypercalls);
 	LINE(desc_pages);
 	LINE(cpage_entries);
-	LINE(events_sent);
-	seq_printf(m, "events_received %llu\n", events_received);
+	/* Those for an inbox are sent by whoever puts something there. */
+	seq_printf(m, "events_sent %llu\n", s->events_sent + sum->inbox_events);
+	SHARED(inbox_events);
+	SHARED(events_received);
 	LINE(events_spurious);
 	LINE(sleeps);
-	LINE(eagain);
+	SHARED(chunks);
+	SHARED(eagain);
 	LINE(throttled);
+	LINE(fenced);
+	LINE(cancelled);
+	LINE(messages);
+	LINE(notifications);
+	LINE(inbox_full);
+#undef SHARED
 #undef LINE
 	seq_printf(m, "inflight %llu\n", s->requests - s->completions - s->dropped);
-	seq_printf(m, "regions %u\n", nr_regions);
-	seq_printf(m, "region_pages %u\n", nr_pages);
+	seq_printf(m, "regions %u\n", sum->nr_regions);
+	seq_printf(m, "region_pages %u\n", sum->nr_pages);
 	for (i = 1; i <= XNEM_ST_MAX; i++)
 		seq_printf(m, "error_%s %llu\n", status_names[i], s->errors[i]);
 }
@@ -78,36 +117,30 @@ static void print(struct seq_file *m, const struct xnem_be_stats *s, u64 events_
 static int counters_show(struct seq_file *m, void *unused)
 {
 	struct xnem_be *dev = m->private;
-	struct xnem_be_stats s = {};
+	struct sum sum = {};
 
-	add(&s, &dev->stats);
-	print(m, &s, READ_ONCE(dev->events_received), READ_ONCE(dev->nr_regions),
-	      READ_ONCE(dev->nr_pages));
-	seq_printf(m, "zone %s\nconnected %d\nbanned %d\n", dev->zone->name, dev->connected,
-		   dev->banned);
+	add_device(&sum, dev);
+	print(m, &sum);
+	seq_printf(m, "zone %s\nconnected %d\nbanned %d\nqueues %u\n", dev->zone->name,
+		   dev->connected, dev->banned, dev->nr_queues);
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(counters);
 
 static int total_show(struct seq_file *m, void *unused)
 {
-	u32 nr_regions = 0, nr_pages = 0, nr = 0;
-	struct xnem_be_stats s = {};
 	struct xnem_be *dev;
-	u64 events;
+	struct sum sum;
+	u32 nr = 0;
 
 	mutex_lock(&devices_lock);
-	add(&s, &past);
-	events = past_events_received;
+	sum = past;
 	list_for_each_entry(dev, &devices, entry) {
-		add(&s, &dev->stats);
-		events += READ_ONCE(dev->events_received);
-		nr_regions += READ_ONCE(dev->nr_regions);
-		nr_pages += READ_ONCE(dev->nr_pages);
+		add_device(&sum, dev);
 		nr++;
 	}
 	mutex_unlock(&devices_lock);
-	print(m, &s, events, nr_regions, nr_pages);
+	print(m, &sum);
 	seq_printf(m, "devices %u\n", nr);
 	return 0;
 }
@@ -145,7 +178,7 @@ void xnem_stats_remove(struct xnem_be *dev)
 	debugfs_remove_recursive(dev->debugfs);
 	mutex_lock(&devices_lock);
 	list_del(&dev->entry);
-	add(&past, &dev->stats);
-	past_events_received += dev->events_received;
+	/* Its regions are gone. */
+	add_device(&past, dev);
 	mutex_unlock(&devices_lock);
 }

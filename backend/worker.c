@@ -18,7 +18,7 @@ module_param(spin_us, uint, 0644);
 MODULE_PARM_DESC(spin_us, "microseconds to look for more work before sleeping, 0 .. 1000");
 
 static struct xnem_worker **all;
-static unsigned int nr_workers;
+unsigned int xnem_nr_workers;
 static DEFINE_MUTEX(assign_lock);
 
 void xnem_worker_kick(struct xnem_worker *w)
@@ -32,7 +32,7 @@ void xnem_workers_kick_all(void)
 {
 	unsigned int i;
 
-	for (i = 0; i < nr_workers; i++)
+	for (i = 0; i < xnem_nr_workers; i++)
 		xnem_worker_kick(all[i]);
 }
 
@@ -40,7 +40,7 @@ static bool anything_new(struct xnem_worker *w)
 {
 	struct xnem_be_queue *q;
 
-	if (atomic_read(&w->kicked) || !llist_empty(&w->released))
+	if (atomic_read(&w->kicked) || !llist_empty(&w->released) || xnem_large_pending())
 		return true;
 	list_for_each_entry(q, &w->queues, entry)
 		if (!q->broken && xnem_ring_look(&q->header->sq) != q->sq_cons)
@@ -76,7 +76,7 @@ static bool arm_all(struct xnem_worker *w)
 		if (!xnem_ring_arm(&q->header->sq, q->sq_cons))
 			sleep = false;
 		else
-			q->dev->stats.sleeps++;
+			q->stats.sleeps++;
 	}
 	return sleep;
 }
@@ -95,10 +95,14 @@ static int worker_main(void *arg)
 		atomic_xchg(&w->kicked, 0);
 		xnem_copy_end_dying(w);
 		list_for_each_entry(q, &w->queues, entry) {
+			work |= xnem_ctx_unpark(q);
 			work |= xnem_queue_take(q);
 			xnem_queue_eoi(q);
 		}
+		/* Small copies first: they wait for one chunk at most. */
 		work |= xnem_copy_run(w);
+		work |= xnem_large_run(w);
+		work |= xnem_large_reap(w);
 		work |= xnem_region_reap(w);
 		list_for_each_entry(q, &w->queues, entry)
 			xnem_queue_show(q);
@@ -138,6 +142,7 @@ static struct xnem_worker *worker_start(unsigned int index, unsigned int cpu)
 	INIT_LIST_HEAD(&w->queues);
 	INIT_LIST_HEAD(&w->active);
 	init_llist_head(&w->released);
+	init_llist_head(&w->finished);
 	init_waitqueue_head(&w->wait);
 	for (i = 0; i < XNEM_INLINE_REFS; i++) {
 		w->desc[i] = alloc_page(GFP_KERNEL);
@@ -164,16 +169,16 @@ int xnem_workers_start(void)
 	if (!all)
 		return -ENOMEM;
 	cpus_read_lock();
-	for (nr_workers = 0; nr_workers < want; nr_workers++) {
-		all[nr_workers] = worker_start(nr_workers, cpu);
-		if (!all[nr_workers])
+	for (xnem_nr_workers = 0; xnem_nr_workers < want; xnem_nr_workers++) {
+		all[xnem_nr_workers] = worker_start(xnem_nr_workers, cpu);
+		if (!all[xnem_nr_workers])
 			break;
 		cpu = cpumask_next(cpu, cpu_online_mask);
 		if (cpu >= nr_cpu_ids)
 			cpu = cpumask_first(cpu_online_mask);
 	}
 	cpus_read_unlock();
-	if (nr_workers < want) {
+	if (xnem_nr_workers < want) {
 		xnem_workers_stop();
 		return -ENOMEM;
 	}
@@ -185,10 +190,10 @@ void xnem_workers_stop(void)
 	unsigned int i;
 
 	/* All of them before any is freed: one kicks another. */
-	for (i = 0; i < nr_workers; i++)
+	for (i = 0; i < xnem_nr_workers; i++)
 		kthread_stop(all[i]->task);
-	while (nr_workers)
-		worker_free(all[--nr_workers]);
+	while (xnem_nr_workers)
+		worker_free(all[--xnem_nr_workers]);
 	kfree(all);
 	all = NULL;
 }
@@ -200,7 +205,7 @@ void xnem_worker_assign(struct xnem_be_queue *q)
 
 	mutex_lock(&assign_lock);
 	w = all[0];
-	for (i = 1; i < nr_workers; i++)
+	for (i = 1; i < xnem_nr_workers; i++)
 		if (all[i]->nr_queues < w->nr_queues)
 			w = all[i];
 	w->nr_queues++;
@@ -231,10 +236,15 @@ void xnem_worker_remove(struct xnem_be_queue *q)
 
 	mutex_lock(&w->lock);
 	list_del_init(&q->entry);
-	/* Nobody will read the answers; what they hold is dropped. */
-	xnem_queue_cancel(q, 0, true);
-	xnem_region_orphan_all(q->dev);
-	q->dev->stats.dropped += q->in_flight;
+	if (!list_empty(&q->turn))
+		list_del_init(&q->turn);
+	xnem_ctx_abandon_all(q);
+	mutex_unlock(&w->lock);
+	/* Other workers may be copying for it. */
+	xnem_large_wait(q);
+	mutex_lock(&w->lock);
+	xnem_large_reap(w);
+	q->stats.dropped += q->in_flight;
 	mutex_unlock(&w->lock);
 	xnem_worker_unassign(q);
 }

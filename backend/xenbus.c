@@ -6,6 +6,9 @@
 
 #include "backend.h"
 
+/* Numbers of devices; 0 is none. */
+static atomic_t serials;
+
 static char *node_or_null(const char *dir, const char *node)
 {
 	char *s = xenbus_read(XBT_NIL, dir, node, NULL);
@@ -211,6 +214,7 @@ static int write_offers(struct xnem_be *dev)
 static int probe(struct xenbus_device *xdev, const struct xenbus_device_id *id)
 {
 	struct xnem_be *dev;
+	unsigned int i;
 	char *zone;
 	int err;
 
@@ -221,11 +225,16 @@ static int probe(struct xenbus_device *xdev, const struct xenbus_device_id *id)
 	}
 	dev->xdev = xdev;
 	dev->limits = xnem_be_limits;
+	/* One a worker is all that helps. */
+	dev->limits.queues = min_t(u32, xnem_nr_workers, XNEM_BE_QUEUES);
 	mutex_init(&dev->state_lock);
-	INIT_LIST_HEAD(&dev->regions);
-	xa_init(&dev->cpages);
+	INIT_LIST_HEAD(&dev->large);
+	INIT_LIST_HEAD(&dev->large_turn);
+	xa_init(&dev->contexts);
 	INIT_WORK(&dev->ban_work, ban);
-	dev->queues[0].dev = dev;
+	dev->serial = atomic_inc_return(&serials);
+	for (i = 0; i < XNEM_BE_QUEUES; i++)
+		dev->queues[i].dev = dev;
 
 	zone = node_or_null(xdev->nodename, "zone");
 	if (zone && !xnem_zone_name_ok(zone)) {

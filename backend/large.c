@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Large copies: cut into chunks that all workers share.
+ *
+ * Devices with large copies take turns by bytes (deficit round robin), then
+ * their contexts, chunk by chunk; the copies of one context go one after the
+ * other.  A worker takes a chunk under the lock, copies it without, and
+ * accounts for it under the lock again.  The copies of a chunk that Xen wants
+ * repeated (GNTST_eagain) are tried again by the same worker.
+ *
+ * Chunks are made in order, so what lies before the first failure has been
+ * copied when all chunks are accounted for.
+ */
+#include "backend.h"
+
+static DEFINE_SPINLOCK(lock);
+/* Devices with copies to cut chunks from, in the order of their turns. */
+static LIST_HEAD(devices);
+static DECLARE_WAIT_QUEUE_HEAD(chunks_done);
+
+static void enqueue(struct xnem_job *job)
+{
+	struct xnem_be_ctx *ctx = job->ctx;
+	struct xnem_be *dev = ctx->dev;
+
+	list_add_tail(&job->entry, &ctx->large);
+	if (list_empty(&ctx->large_turn))
+		list_add_tail(&ctx->large_turn, &dev->large);
+	if (list_empty(&dev->large_turn))
+		list_add_tail(&dev->large_turn, &devices);
+}
+
+static void dequeue(struct xnem_job *job)
+{
+	struct xnem_be_ctx *ctx = job->ctx;
+	struct xnem_be *dev = ctx->dev;
+
+	list_del_init(&job->entry);
+	if (list_empty(&ctx->large))
+		list_del_init(&ctx->large_turn);
+	if (list_empty(&dev->large))
+		list_del_init(&dev->large_turn);
+}
+
+bool xnem_large_pending(void)
+{
+	return !list_empty_careful(&devices);
+}
+
+void xnem_large_add(struct xnem_job *job)
+{
+	job->state = XNEM_JOB_LARGE;
+	job->cursor = 0;
+	job->fail_at = U64_MAX;
+	job->chunks = 0;
+	job->stop = false;
+	job->cancel = false;
+	spin_lock(&lock);
+	enqueue(job);
+	spin_unlock(&lock);
+	/* Its own worker comes to it anyway; are there more? */
+	if (xnem_nr_workers > 1)
+		xnem_workers_kick_all();
+}
+
+/* No chunk is under way and none will be: it goes home.  Called with the lock held. */
+static void go_home(struct xnem_job *job)
+{
+	struct xnem_worker *w = job->queue->worker;
+
+	if (job->chunks || !(job->stop || job->cursor == job->length))
+		return;
+	if (!list_empty(&job->entry))
+		dequeue(job);
+	llist_add(&job->finished, &w->finished);
+	xnem_worker_kick(w);
+}
+
+static void stop(struct xnem_job *job, enum xnem_status status, u64 at)
+{
+	if (at < job->fail_at) {
+		job->fail_at = at;
+		job->failed = status;
+	}
+	job->stop = true;
+	if (!list_empty(&job->entry))
+		dequeue(job);
+}
+
+void xnem_large_stop(struct xnem_job *job, enum xnem_status status)
+{
+	spin_lock(&lock);
+	WRITE_ONCE(job->cancel, true);
+	/* On its way home already, or to be there with its last chunk? */
+	if (!job->stop && job->cursor < job->length) {
+		stop(job, status, job->cursor);
+		go_home(job);
+	}
+	spin_unlock(&lock);
+}
+
+void xnem_large_stop_dying(void)
+{
+	struct xnem_be *dev, *next_dev;
+	struct xnem_be_ctx *ctx, *next_ctx;
+	struct xnem_job *job, *next;
+
+	spin_lock(&lock);
+	list_for_each_entry_safe(dev, next_dev, &devices, large_turn)
+		list_for_each_entry_safe(ctx, next_ctx, &dev->large, large_turn)
+			list_for_each_entry_safe(job, next, &ctx->large, entry)
+				if (xnem_copy_dying(job)) {
+					stop(job, XNEM_ST_PEER_GONE, job->cursor);
+					go_home(job);
+				}
+	spin_unlock(&lock);
+}
+
+/*
+ * Where the next chunk of @job ends.  At the end of a source page, so that the
+ * cut takes no operation more; where both sides have the same offset a chunk
+ * has twice the pages, as each takes one operation: a batch holds it as well.
+ */
+static u64 chunk_end(const struct xnem_job *job)
+{
+	u64 src_pos, dst_pos, bytes = XNEM_BE_CHUNK;
+
+	xnem_region_find(job->src, job->src_offset + job->cursor, &src_pos);
+	xnem_region_find(job->dst, job->dst_offset + job->cursor, &dst_pos);
+	src_pos &= XNEM_PAGE_SIZE - 1;
+	if (src_pos == (dst_pos & (XNEM_PAGE_SIZE - 1)))
+		bytes *= 2;
+	return min(job->length, job->cursor + bytes - src_pos);
+}
+
+static bool take(struct xnem_chunk *c)
+{
+	struct xnem_be_ctx *ctx;
+	struct xnem_job *job;
+	struct xnem_be *dev;
+
+	spin_lock(&lock);
+	for (;;) {
+		if (list_empty(&devices)) {
+			spin_unlock(&lock);
+			return false;
+		}
+		dev = list_first_entry(&devices, struct xnem_be, large_turn);
+		if (dev->large_deficit > 0)
+			break;
+		dev->large_deficit += 2 * XNEM_BE_CHUNK;
+		list_move_tail(&dev->large_turn, &devices);
+	}
+	ctx = list_first_entry(&dev->large, struct xnem_be_ctx, large_turn);
+	list_move_tail(&ctx->large_turn, &dev->large);
+	job = list_first_entry(&ctx->large, struct xnem_job, entry);
+	*c = (struct xnem_chunk){ .job = job, .pos = job->cursor, .end = chunk_end(job) };
+	job->cursor = c->end;
+	job->chunks++;
+	job->queue->chunks++;
+	dev->large_deficit -= c->end - c->pos;
+	if (job->cursor == job->length)
+		dequeue(job);
+	spin_unlock(&lock);
+	atomic64_inc(&dev->shared.chunks);
+	return true;
+}
+
+/* The worker is through with a chunk, which went as far as its pos. */
+static void account(struct xnem_chunk *c, enum xnem_status status)
+{
+	struct xnem_job *job = c->job;
+	struct xnem_be_queue *q = job->queue;
+
+	spin_lock(&lock);
+	job->chunks--;
+	if (status != XNEM_ST_OK)
+		stop(job, status, c->pos);
+	go_home(job);
+	/* The queue may be gone from here on. */
+	if (!--q->chunks)
+		wake_up_all(&chunks_done);
+	spin_unlock(&lock);
+}
+
+static void run(struct xnem_worker *w, struct xnem_chunk *c)
+{
+	enum xnem_status status = xnem_copy_chunk(w, c);
+
+	if (status == XNEM_ST_AGAIN && w->nr_redo < XNEM_BE_REDO) {
+		atomic64_inc(&c->job->queue->dev->shared.eagain);
+		w->redo[w->nr_redo++] = *c;
+		return;
+	}
+	account(c, status);
+}
+
+bool xnem_large_run(struct xnem_worker *w)
+{
+	unsigned int redo = w->nr_redo;
+	struct xnem_chunk c;
+	unsigned int i;
+
+	/* What has to be tried again, oldest first; run() may put it back. */
+	if (redo) {
+		struct xnem_chunk old[XNEM_BE_REDO];
+
+		memcpy(old, w->redo, sizeof(old));
+		w->nr_redo = 0;
+		for (i = 0; i < redo; i++)
+			run(w, &old[i]);
+	}
+	if (!take(&c))
+		return redo;
+	run(w, &c);
+	return true;
+}
+
+bool xnem_large_reap(struct xnem_worker *w)
+{
+	struct llist_node *node = llist_del_all(&w->finished);
+	struct xnem_job *job, *next;
+
+	if (!node)
+		return false;
+	/* In the order in which they came. */
+	llist_for_each_entry_safe(job, next, llist_reverse_order(node), finished) {
+		job->done = min(job->fail_at, job->length);
+		xnem_job_end_copy(job, xnem_copy_why(job, job->failed));
+	}
+	return true;
+}
+
+void xnem_large_wait(struct xnem_be_queue *q)
+{
+	wait_event(chunks_done, !READ_ONCE(q->chunks));
+	/* Whoever counted it down has left the lock, and so the queue. */
+	spin_lock(&lock);
+	spin_unlock(&lock);
+}
