@@ -10,6 +10,7 @@
  *   worker.c   the threads: whose turn it is, sleeping and waking
  *   copy.c     the copy engine: operations to hypercalls, small copies
  *   large.c    large copies, cut into chunks that all workers share
+ *   window.c   regions that are granted piece by piece
  *   stats.c    counters in debugfs
  *   floor.c    what Xen alone takes for a copy, to measure against
  *
@@ -54,7 +55,7 @@
 /** What it offers. */
 #define XNEM_BE_FEATURES                                                            \
 	(XNEM_FEAT_CPAGE | XNEM_FEAT_MESSAGE | XNEM_FEAT_NOTIFY | XNEM_FEAT_FENCE | \
-	 XNEM_FEAT_SEGMENTS | XNEM_FEAT_CANCEL)
+	 XNEM_FEAT_SEGMENTS | XNEM_FEAT_CANCEL | XNEM_FEAT_WINDOW)
 /** Operations of one hypercall: an unaligned chunk of 256 KiB takes 129. */
 #define XNEM_BE_BATCH 130
 /** Bytes one queue may copy before the next one's turn (deficit round robin). */
@@ -119,6 +120,9 @@ struct xnem_be_shared_stats {
 	atomic64_t eagain;
 	/** Chunks of large copies. */
 	atomic64_t chunks;
+	/** Windows wanted, and granted. */
+	atomic64_t wants;
+	atomic64_t windows;
 	/** Events sent because something came into an inbox. */
 	atomic64_t inbox_events;
 };
@@ -192,6 +196,43 @@ struct xnem_job {
 	bool stop;
 	bool cancel;
 	struct llist_node finished;
+	/** With a windowed region (window.c): windows of source and destination. */
+	struct xnem_window *win[2];
+	/** Where the piece ends that they are for; it may be copied; or what is missing. */
+	u64 piece_end;
+	bool ready;
+	u32 wants;
+	/** jiffies: when asked for, and when it is too late; 0: not waiting. */
+	unsigned long want_since;
+	unsigned long wait_until;
+	/** Describe request: of this window. */
+	struct xnem_window *window;
+};
+
+enum xnem_window_state {
+	XNEM_WINDOW_IDLE,
+	XNEM_WINDOW_WANTED,
+	/** Wanted, but nobody waits for it any more. */
+	XNEM_WINDOW_STALE,
+	XNEM_WINDOW_GRANTED,
+	/** Its describe request is on the way to be answered. */
+	XNEM_WINDOW_CLOSING,
+};
+
+/** A window of a device; under the lock of large.c. */
+struct xnem_window {
+	enum xnem_window_state state;
+	struct xnem_be *dev;
+	u32 index;
+	/** Of the last want. */
+	u32 seq;
+	/** First page within the region, and pages. */
+	u64 page;
+	u32 nr_pages;
+	/** The copy it is for, and the request that described it. */
+	struct xnem_job *user;
+	struct xnem_job *describe;
+	u32 *refs;
 };
 
 struct xnem_region {
@@ -355,6 +396,11 @@ struct xnem_be {
 	struct list_head large;
 	struct list_head large_turn;
 	s64 large_deficit;
+	/** Windows (large.c's lock); held: those that copies use. */
+	struct xnem_window windows[XNEM_WINDOWS_MAX];
+	u32 nr_windows;
+	u32 windows_held;
+	u32 *window_refs;
 	struct xnem_be_shared_stats shared;
 	struct dentry *debugfs;
 };
@@ -529,6 +575,12 @@ enum xnem_status xnem_copy_why(const struct xnem_job *job, enum xnem_status stat
 bool xnem_copy_dying(const struct xnem_job *job);
 
 /* large.c */
+extern spinlock_t xnem_large_lock;
+extern wait_queue_head_t xnem_large_done;
+/** Let workers have chunks of @job, which is in no list (xnem_large_lock held). */
+void xnem_large_enqueue(struct xnem_job *job);
+/** xnem_large_stop() with xnem_large_lock held. */
+void xnem_large_stop_locked(struct xnem_job *job, enum xnem_status status);
 void xnem_large_add(struct xnem_job *job);
 /** No more chunks of it; it ends with @status unless it failed before. */
 void xnem_large_stop(struct xnem_job *job, enum xnem_status status);
@@ -540,8 +592,29 @@ bool xnem_large_run(struct xnem_worker *w);
 bool xnem_large_pending(void);
 /** End what has come home; true when something had. */
 bool xnem_large_reap(struct xnem_worker *w);
-/** Wait until no worker has a chunk of @q; bounded. */
+/** Wait until no worker has a chunk of @q, or uses its device's windows; bounded. */
 void xnem_large_wait(struct xnem_be_queue *q);
+
+/* window.c */
+/** The frontend keeps grants for @nr windows. */
+int xnem_windows_open(struct xnem_be *dev, u32 nr);
+/** No more wants. */
+void xnem_windows_close(struct xnem_be *dev);
+void xnem_windows_free(struct xnem_be *dev);
+void xnem_window_want(struct xnem_job *job);
+void xnem_window_release(struct xnem_job *job);
+void xnem_window_describe(struct xnem_job *job, const struct xnem_request *req);
+/** The describe request of @win is answered. */
+void xnem_window_answered(struct xnem_window *win);
+/** Is there a copy that waits for windows?  Then look at it now and then. */
+bool xnem_windows_pending(void);
+void xnem_windows_expire(void);
+
+/** Does a copy need windows? */
+static inline bool xnem_job_windowed(const struct xnem_job *job)
+{
+	return (job->src->flags | job->dst->flags) & XNEM_REGION_WINDOWED;
+}
 
 /* stats.c */
 void xnem_stats_init(void);

@@ -148,8 +148,18 @@ static void next_walk(struct xnem_walk *walk, const struct xnem_job *job, u64 po
 	u64 src = xnem_region_find(job->src, job->src_offset + pos, &src_pos);
 	u64 dst = xnem_region_find(job->dst, job->dst_offset + pos, &dst_pos);
 
-	xnem_walk_init(walk, job->src->refs, src_pos, job->dst->refs, dst_pos,
-		       min3(src, dst, left));
+	const u32 *src_refs = job->src->refs, *dst_refs = job->dst->refs;
+
+	/* A window's references are those of its part alone. */
+	if (job->state == XNEM_JOB_LARGE && job->win[0]) {
+		src_refs = job->win[0]->refs;
+		src_pos -= job->win[0]->page << XNEM_PAGE_SHIFT;
+	}
+	if (job->state == XNEM_JOB_LARGE && job->win[1]) {
+		dst_refs = job->win[1]->refs;
+		dst_pos -= job->win[1]->page << XNEM_PAGE_SHIFT;
+	}
+	xnem_walk_init(walk, src_refs, src_pos, dst_refs, dst_pos, min3(src, dst, left));
 }
 
 /* Operations of @job from ops[@n] on, as far as its turn and the batch go. */

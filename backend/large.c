@@ -13,12 +13,13 @@
  */
 #include "backend.h"
 
-static DEFINE_SPINLOCK(lock);
+DEFINE_SPINLOCK(xnem_large_lock);
 /* Devices with copies to cut chunks from, in the order of their turns. */
 static LIST_HEAD(devices);
-static DECLARE_WAIT_QUEUE_HEAD(chunks_done);
+/* Something that xnem_large_wait() waits for has gone. */
+DECLARE_WAIT_QUEUE_HEAD(xnem_large_done);
 
-static void enqueue(struct xnem_job *job)
+void xnem_large_enqueue(struct xnem_job *job)
 {
 	struct xnem_be_ctx *ctx = job->ctx;
 	struct xnem_be *dev = ctx->dev;
@@ -30,6 +31,7 @@ static void enqueue(struct xnem_job *job)
 		list_add_tail(&dev->large_turn, &devices);
 }
 
+/* Out of its context's list, or of those of window.c. */
 static void dequeue(struct xnem_job *job)
 {
 	struct xnem_be_ctx *ctx = job->ctx;
@@ -55,9 +57,13 @@ void xnem_large_add(struct xnem_job *job)
 	job->chunks = 0;
 	job->stop = false;
 	job->cancel = false;
-	spin_lock(&lock);
-	enqueue(job);
-	spin_unlock(&lock);
+	job->win[0] = NULL;
+	job->win[1] = NULL;
+	job->ready = false;
+	job->wait_until = 0;
+	spin_lock(&xnem_large_lock);
+	xnem_large_enqueue(job);
+	spin_unlock(&xnem_large_lock);
 	/* Its own worker comes to it anyway; are there more? */
 	if (xnem_nr_workers > 1)
 		xnem_workers_kick_all();
@@ -85,18 +91,26 @@ static void stop(struct xnem_job *job, enum xnem_status status, u64 at)
 	job->stop = true;
 	if (!list_empty(&job->entry))
 		dequeue(job);
+	/* A chunk that a worker has still uses them. */
+	if (!job->chunks)
+		xnem_window_release(job);
 }
 
-void xnem_large_stop(struct xnem_job *job, enum xnem_status status)
+void xnem_large_stop_locked(struct xnem_job *job, enum xnem_status status)
 {
-	spin_lock(&lock);
 	WRITE_ONCE(job->cancel, true);
 	/* On its way home already, or to be there with its last chunk? */
 	if (!job->stop && job->cursor < job->length) {
 		stop(job, status, job->cursor);
 		go_home(job);
 	}
-	spin_unlock(&lock);
+}
+
+void xnem_large_stop(struct xnem_job *job, enum xnem_status status)
+{
+	spin_lock(&xnem_large_lock);
+	xnem_large_stop_locked(job, status);
+	spin_unlock(&xnem_large_lock);
 }
 
 void xnem_large_stop_dying(void)
@@ -105,7 +119,7 @@ void xnem_large_stop_dying(void)
 	struct xnem_be_ctx *ctx, *next_ctx;
 	struct xnem_job *job, *next;
 
-	spin_lock(&lock);
+	spin_lock(&xnem_large_lock);
 	list_for_each_entry_safe(dev, next_dev, &devices, large_turn)
 		list_for_each_entry_safe(ctx, next_ctx, &dev->large, large_turn)
 			list_for_each_entry_safe(job, next, &ctx->large, entry)
@@ -113,7 +127,7 @@ void xnem_large_stop_dying(void)
 					stop(job, XNEM_ST_PEER_GONE, job->cursor);
 					go_home(job);
 				}
-	spin_unlock(&lock);
+	spin_unlock(&xnem_large_lock);
 }
 
 /*
@@ -125,6 +139,8 @@ static u64 chunk_end(const struct xnem_job *job)
 {
 	u64 src_pos, dst_pos, bytes = XNEM_BE_CHUNK;
 
+	if (job->ready)
+		return job->piece_end;
 	xnem_region_find(job->src, job->src_offset + job->cursor, &src_pos);
 	xnem_region_find(job->dst, job->dst_offset + job->cursor, &dst_pos);
 	src_pos &= XNEM_PAGE_SIZE - 1;
@@ -139,10 +155,11 @@ static bool take(struct xnem_chunk *c)
 	struct xnem_job *job;
 	struct xnem_be *dev;
 
-	spin_lock(&lock);
+	spin_lock(&xnem_large_lock);
+again:
 	for (;;) {
 		if (list_empty(&devices)) {
-			spin_unlock(&lock);
+			spin_unlock(&xnem_large_lock);
 			return false;
 		}
 		dev = list_first_entry(&devices, struct xnem_be, large_turn);
@@ -154,14 +171,20 @@ static bool take(struct xnem_chunk *c)
 	ctx = list_first_entry(&dev->large, struct xnem_be_ctx, large_turn);
 	list_move_tail(&ctx->large_turn, &dev->large);
 	job = list_first_entry(&ctx->large, struct xnem_job, entry);
+	if (xnem_job_windowed(job) && !job->ready) {
+		dequeue(job);
+		xnem_window_want(job);
+		goto again;
+	}
 	*c = (struct xnem_chunk){ .job = job, .pos = job->cursor, .end = chunk_end(job) };
 	job->cursor = c->end;
 	job->chunks++;
 	job->queue->chunks++;
 	dev->large_deficit -= c->end - c->pos;
-	if (job->cursor == job->length)
+	/* With windows one piece after the other. */
+	if (job->cursor == job->length || job->ready)
 		dequeue(job);
-	spin_unlock(&lock);
+	spin_unlock(&xnem_large_lock);
 	atomic64_inc(&dev->shared.chunks);
 	return true;
 }
@@ -172,15 +195,19 @@ static void account(struct xnem_chunk *c, enum xnem_status status)
 	struct xnem_job *job = c->job;
 	struct xnem_be_queue *q = job->queue;
 
-	spin_lock(&lock);
+	spin_lock(&xnem_large_lock);
 	job->chunks--;
+	if (!job->chunks)
+		xnem_window_release(job);
 	if (status != XNEM_ST_OK)
 		stop(job, status, c->pos);
+	else if (xnem_job_windowed(job) && !job->stop && job->cursor < job->length)
+		xnem_large_enqueue(job);
 	go_home(job);
 	/* The queue may be gone from here on. */
-	if (!--q->chunks)
-		wake_up_all(&chunks_done);
-	spin_unlock(&lock);
+	q->chunks--;
+	wake_up_all(&xnem_large_done);
+	spin_unlock(&xnem_large_lock);
 }
 
 static void run(struct xnem_worker *w, struct xnem_chunk *c)
@@ -225,6 +252,13 @@ bool xnem_large_reap(struct xnem_worker *w)
 		return false;
 	/* In the order in which they came. */
 	llist_for_each_entry_safe(job, next, llist_reverse_order(node), finished) {
+		if (job->op == XNEM_OP_DESCRIBE) {
+			struct xnem_window *win = job->window;
+
+			xnem_job_answer(job, XNEM_ST_OK, 0, 0, 0);
+			xnem_window_answered(win);
+			continue;
+		}
 		job->done = min(job->fail_at, job->length);
 		xnem_job_end_copy(job, xnem_copy_why(job, job->failed));
 	}
@@ -233,8 +267,9 @@ bool xnem_large_reap(struct xnem_worker *w)
 
 void xnem_large_wait(struct xnem_be_queue *q)
 {
-	wait_event(chunks_done, !READ_ONCE(q->chunks));
+	wait_event(xnem_large_done, !READ_ONCE(q->chunks) && (q != &q->dev->queues[0] ||
+							      !READ_ONCE(q->dev->windows_held)));
 	/* Whoever counted it down has left the lock, and so the queue. */
-	spin_lock(&lock);
-	spin_unlock(&lock);
+	spin_lock(&xnem_large_lock);
+	spin_unlock(&xnem_large_lock);
 }

@@ -21,6 +21,8 @@ const struct xnem_limits xnem_be_limits = {
 	.regions = 4096,
 	.region_pages = XNEM_REGION_PAGES_MAX,
 	.pages = 65536,
+	.windows = XNEM_WINDOWS_MAX,
+	.window_pages = 128,
 };
 
 static int __init xnem_backend_init(void)

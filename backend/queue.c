@@ -182,7 +182,7 @@ static void begin_copy(struct xnem_job *job, const struct xnem_request *req)
 	}
 	if (status != XNEM_ST_OK || !job->length)
 		xnem_job_end_copy(job, status);
-	else if (job->length > XNEM_BE_CHUNK)
+	else if (job->length > XNEM_BE_CHUNK || xnem_job_windowed(job))
 		xnem_large_add(job);
 	else
 		xnem_copy_add(job);
@@ -256,6 +256,9 @@ static bool start_unordered(struct xnem_job *job, const struct xnem_request *req
 		return true;
 	case XNEM_OP_CLOSE_CONTEXT:
 		xnem_ctx_close(ctx, job);
+		return true;
+	case XNEM_OP_DESCRIBE:
+		xnem_window_describe(job, req);
 		return true;
 	default:
 		return false;

@@ -50,7 +50,7 @@ static void add(struct xnem_be_stats *sum, const struct xnem_be_stats *s)
 struct sum {
 	struct xnem_be_stats queues;
 	u64 events_received;
-	u64 bytes, grant_ops, hypercalls, eagain, chunks, inbox_events;
+	u64 bytes, grant_ops, hypercalls, eagain, chunks, inbox_events, wants, windows;
 	u32 nr_regions, nr_pages;
 };
 
@@ -71,6 +71,8 @@ static void add_device(struct sum *sum, struct xnem_be *dev)
 	sum->hypercalls += atomic64_read(&shared->hypercalls);
 	sum->eagain += atomic64_read(&shared->eagain);
 	sum->chunks += atomic64_read(&shared->chunks);
+	sum->wants += atomic64_read(&shared->wants);
+	sum->windows += atomic64_read(&shared->windows);
 	sum->inbox_events += atomic64_read(&shared->inbox_events);
 	sum->nr_regions += atomic_read(&dev->nr_regions);
 	sum->nr_pages += atomic_read(&dev->nr_pages);
@@ -98,6 +100,8 @@ static void print(struct seq_file *m, const struct sum *sum)
 	LINE(events_spurious);
 	LINE(sleeps);
 	SHARED(chunks);
+	SHARED(wants);
+	SHARED(windows);
 	SHARED(eagain);
 	LINE(throttled);
 	LINE(fenced);

@@ -94,6 +94,7 @@ static int worker_main(void *arg)
 		/* Full barrier: cleared before the rings are looked at. */
 		atomic_xchg(&w->kicked, 0);
 		xnem_copy_end_dying(w);
+		xnem_windows_expire();
 		list_for_each_entry(q, &w->queues, entry) {
 			work |= xnem_ctx_unpark(q);
 			work |= xnem_queue_take(q);
@@ -110,7 +111,10 @@ static int worker_main(void *arg)
 			sleep = arm_all(w);
 		mutex_unlock(&w->lock);
 
-		if (sleep)
+		if (sleep && xnem_windows_pending())
+			wait_event_idle_timeout(
+				w->wait, atomic_read(&w->kicked) || kthread_should_stop(), HZ / 10);
+		else if (sleep)
 			wait_event_idle(w->wait, atomic_read(&w->kicked) || kthread_should_stop());
 		else
 			cond_resched();
@@ -238,6 +242,8 @@ void xnem_worker_remove(struct xnem_be_queue *q)
 	list_del_init(&q->entry);
 	if (!list_empty(&q->turn))
 		list_del_init(&q->turn);
+	if (q == &q->dev->queues[0])
+		xnem_windows_close(q->dev);
 	xnem_ctx_abandon_all(q);
 	mutex_unlock(&w->lock);
 	/* Other workers may be copying for it. */

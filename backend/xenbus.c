@@ -29,6 +29,7 @@ static void disconnect(struct xnem_be *dev)
 		xnem_queue_disconnect(&dev->queues[i]);
 	xnem_region_wait_gone(dev);
 	dev->nr_queues = 0;
+	xnem_windows_free(dev);
 }
 
 static int read_frontend_u32(struct xnem_be *dev, const char *node, u32 *value)
@@ -45,7 +46,7 @@ static int read_frontend_u32(struct xnem_be *dev, const char *node, u32 *value)
 static int connect(struct xnem_be *dev)
 {
 	struct xenbus_device *xdev = dev->xdev;
-	u32 version, nr_queues, i;
+	u32 version, nr_queues, nr_windows, i;
 	char *s;
 	bool ok;
 	int err;
@@ -81,6 +82,20 @@ static int connect(struct xnem_be *dev)
 			return err;
 		}
 		dev->nr_queues = i + 1;
+	}
+	if (dev->features & XNEM_FEAT_WINDOW) {
+		err = read_frontend_u32(dev, "windows", &nr_windows);
+		if (!err && nr_windows > dev->limits.windows) {
+			err = -EINVAL;
+			xenbus_dev_fatal(xdev, err, "frontend wants %u windows, %u are allowed",
+					 nr_windows, dev->limits.windows);
+		}
+		if (!err)
+			err = xnem_windows_open(dev, nr_windows);
+		if (err) {
+			disconnect(dev);
+			return err;
+		}
 	}
 	dev->connected = true;
 	dev_info_ratelimited(&xdev->dev, "connected: domain %u, zone %s\n", xdev->otherend_id,
@@ -203,9 +218,11 @@ static int write_offers(struct xnem_be *dev)
 	if (!err)
 		err = xenbus_printf(XBT_NIL, dir, "limits",
 				    "queues=%u sq-order=%u cq-order=%u inflight=%u contexts=%u "
-				    "regions=%u region-pages=%u pages=%u",
+				    "regions=%u region-pages=%u pages=%u windows=%u "
+				    "window-pages=%u",
 				    lim->queues, lim->sq_order, lim->cq_order, lim->inflight,
-				    lim->contexts, lim->regions, lim->region_pages, lim->pages);
+				    lim->contexts, lim->regions, lim->region_pages, lim->pages,
+				    lim->windows, lim->window_pages);
 	if (!err)
 		err = xenbus_printf(XBT_NIL, dir, "fabric-id", "%016llx", dev->zone->fabric_id);
 	return err;
