@@ -28,6 +28,12 @@ HOST_OPTIONS = $(if $(MODE),--mode $(MODE)) $(if $(GUESTS),--guests $(GUESTS)) \
 	$(if $(BACKEND),--backend $(BACKEND)) $(if $(TYPE),--type $(TYPE)) $(HOSTARGS)
 OVERLAYS = --dom0-overlay $(STAGE)/dom0 --domU-overlay $(STAGE)/domU
 
+# MPICH takes some 15 minutes to build, once: MPI=0 leaves out what needs it.
+NO_MPI = $(filter 0,$(MPI))
+MPI_OPTIONS = $(if $(NO_MPI),--set MPI=0,--domU-overlay $(BUILD)/stage-mpi)
+# Scenarios that are named want it only if they are about it.
+WITH_MPI = $(if $(SCENARIOS),$(if $(filter mpi,$(SCENARIOS)),stage-mpi),stage-mpi)
+
 STAGE := $(BUILD)/stage
 SCRIPTS := xnem-attach xnem-detach xnem-list
 # For /usr/src, as DKMS wants it.
@@ -51,16 +57,18 @@ MAKE_QUIET = $(MAKE) --no-print-directory
 ##@ To see it run: a Xen host inside QEMU; no Xen needed, and no root after make deps
 .PHONY: demo shell check check-native check-build check-host bench
 
-demo: stage ## send a file from guest to guest, over XNEM and over TCP (FILE=path, MODE=timed|counted)
+demo: stage ## a file from guest to guest, and MPI (NetPIPE), over XNEM and over Xen's network (FILE=path, MODE=timed|counted, MPI=0)
+	$(Q)$(if $(NO_MPI),,$(TOP)/bench/netpipe/run --announce)
 	$(Q)STAGE="$(STAGE)" RESULTS="$(BUILD)/results/demo" $(TOP)/bench/demo/run $(if $(FILE),--file "$(FILE)") $(HOST_OPTIONS)
+	$(Q)$(if $(NO_MPI),,BUILD="$(BUILD)" $(TOP)/bench/netpipe/run --brief --out "$(BUILD)/results/demo")
 
-shell: stage ## a prompt in dom0, guests running, devices attached (CMD="..." runs one command)
-	$(Q)$(TOP)/testbed/host shell $(OVERLAYS) $(if $(CMD),--cmd "$$XNEM_CMD") $(HOST_OPTIONS)
+shell: stage $(if $(filter 1,$(MPI)),stage-mpi) ## a prompt in dom0, guests running, devices attached (CMD="..." runs one command, MPI=1: MPICH in the guests)
+	$(Q)$(TOP)/testbed/host shell $(OVERLAYS) $(if $(filter 1,$(MPI)),$(MPI_OPTIONS)) $(if $(CMD),--cmd "$$XNEM_CMD") $(HOST_OPTIONS)
 # So that quotes in CMD reach the guest's shell as they are.
 export XNEM_CMD = $(value CMD)
 
-check: deps ## all tests; ends with one line "N passed, N failed"
-	$(Q)$(TOP)/tests/check --build "$(BUILD)" native build host
+check: deps $(if $(NO_MPI),,stage-mpi) ## all tests; ends with one line "N passed, N failed" (MPI=0: without MPICH)
+	$(Q)$(TOP)/tests/check --build "$(BUILD)" native build host -- $(MPI_OPTIONS)
 
 check-native: deps ## tests that need no emulated host
 	$(Q)$(TOP)/tests/check --build "$(BUILD)" native
@@ -68,8 +76,8 @@ check-native: deps ## tests that need no emulated host
 check-build: deps ## library and modules build without warnings
 	$(Q)$(TOP)/tests/check --build "$(BUILD)" build
 
-check-host: deps ## scenarios on the emulated host (SCENARIOS="name ..." for some)
-	$(Q)$(TOP)/tests/check --build "$(BUILD)" build host $(addprefix --scenario ,$(SCENARIOS)) $(if $(strip $(HOST_OPTIONS)),-- $(HOST_OPTIONS))
+check-host: deps $(if $(NO_MPI),,$(WITH_MPI)) ## scenarios on the emulated host (SCENARIOS="name ..." for some)
+	$(Q)$(TOP)/tests/check --build "$(BUILD)" build host $(addprefix --scenario ,$(SCENARIOS)) -- $(if $(WITH_MPI),$(MPI_OPTIONS)) $(HOST_OPTIONS)
 
 bench: ## run a measurement (BENCH=name; without it, says which there are)
 	$(Q)$(TOP)/bench/run $(BENCH)
@@ -135,7 +143,7 @@ uninstall-modules: ## take away the modules for KVER
 	$(if $(DESTDIR),,$(Q)depmod $(KVER))
 
 ##@ To change it
-.PHONY: stage deps lint fmt-check fmt sparse clean distclean help
+.PHONY: stage stage-mpi deps lint fmt-check fmt sparse clean distclean help
 
 stage: deps modules lib ## what goes into the emulated host's dom0 and guests: build/stage
 	$(call say,staging)
@@ -154,6 +162,11 @@ stage: deps modules lib ## what goes into the emulated host's dom0 and guests: b
 	$(Q)cp $(TOP)/xenstore-scripts/xnem-common.sh "$(STAGE)/dom0/usr/lib/xnem"
 	$(Q)[ ! -d $(TOP)/tests/scenarios/lib ] || { install -d "$(STAGE)/dom0/usr/lib/xnem-tests" && \
 		cp $(TOP)/tests/scenarios/lib/*.sh "$(STAGE)/dom0/usr/lib/xnem-tests"; }
+
+stage-mpi: ## what guests need to run MPI jobs: build/stage-mpi
+	$(Q)$(TOP)/testbed/prepare $(TOP)/testbed/packages $(TOP)/lmt_xnem/packages
+	$(Q)prefix=$$($(TOP)/lmt_xnem/build) && $(TOP)/testbed/stage-mpi "$(BUILD)/stage-mpi" "$$prefix" \
+		$(TOP)/bench/halo.c $(TOP)/tests/host/mpi-*.c $(TOP)/lmt_xnem/test/xnem-mpi-test.c
 
 deps: ## install the Debian packages that are missing (root), or print the apt line
 	$(Q)$(TOP)/testbed/prepare $(TOP)/testbed/packages $(TOP)/packaging/debian-packages

@@ -52,7 +52,7 @@ def build_vchan(folder):
 def gnuplot(script):
     """None, or why there is no plot."""
     if not shutil.which("gnuplot"):
-        return "no plot: gnuplot is not installed (testbed/prepare bench/copy/packages)"
+        return "no plot: gnuplot is not installed (testbed/prepare bench/netpipe/packages)"
     try:
         done = subprocess.run(["gnuplot"], input=script, text=True, capture_output=True, timeout=60, check=False)
     except (OSError, subprocess.TimeoutExpired) as e:

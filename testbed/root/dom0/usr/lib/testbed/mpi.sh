@@ -7,6 +7,8 @@
 #          mpiexec ARGS in g1; -x says whether large messages go by XNEM (default on).
 #          In counted mode ranks give their turn away when they poll.
 #   mpi_bg NAME ...                 the same, not waited for, as on_bg
+#
+# $MPI_ENV goes to each mpiexec: host run --set MPI_ENV="-genv XNEM_MPI_THRESHOLD 16K"
 MPICH=/opt/mpich
 MPI_HOSTS="-hosts g1,g2"
 
@@ -23,7 +25,7 @@ _mpi() {	# HOW: on, or on_bg NAME
 		esac
 		shift 2
 	done
-	_env="-genv XNEM_MPI $_xnem"
+	_env="$MPI_ENV -genv XNEM_MPI $_xnem"
 	[ "$MODE" != counted ] || _env="$_env -genv LD_PRELOAD /usr/lib/xnem/libpause.so"
 	# shellcheck disable=SC2086 # words
 	$_how $_on g1 "export LD_LIBRARY_PATH=$MPICH/lib; exec $MPICH/bin/mpiexec $MPI_HOSTS $_env $*"

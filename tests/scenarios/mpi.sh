@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=sh
+# about: MPI programs over two guests, started by ssh: users, NetPIPE, without XNEM, a rank that dies
+# needs: guests=2 modules=yes backend=drv
+# shellcheck disable=SC1091,SC2016 # read in dom0; expanded over there
+. /usr/lib/xnem-tests/copies.sh
+. /usr/lib/testbed/mpi.sh
+
+if [ "$MPI" = 0 ]; then
+	skip mpi "MPI=0: MPICH is left out"
+	exit 0
+fi
+mpi_there || die mpich "is not in the guests: make check-host SCENARIOS=mpi builds it and puts it there"
+
+# job WANT NAME ARGS...: a test: a job that ends with status WANT (0, or "bad" for any other)
+job() {
+	want=$1 t=$2
+	shift 2
+	mpi -t 150 "$@" >"$OUT/$t.out" 2>&1
+	rc=$?
+	[ $rc -eq 0 ] || [ "$want" = 0 ] || [ $rc -ge 124 ] || rc=bad
+	if [ "$rc" = "$want" ]; then
+		pass "$t"
+	else
+		fail "$t" "exit status $rc: $(grep -v '^ok\|^#' "$OUT/$t.out" | tail -n 3)"
+	fi
+}
+says() { # NAME PATTERN
+	if grep -q "$2" "$OUT/$1.out"; then
+		pass "$1-says"
+	else
+		fail "$1-says" "nothing like \"$2\": $(tail -n 3 "$OUT/$1.out")"
+	fi
+}
+moved() { counter "$BACKEND" xnem-backend/total bytes; }
+# by_xnem NAME BYTES: a test: the backend has moved at least that since $before
+by_xnem() {
+	if [ $must = required ]; then
+		check "$1" [ "$(moved)" -ge $((before + $2)) ]
+	else
+		skip "$1" "see xnem"
+	fi
+}
+verbose="-genv XNEM_MPI_VERBOSE 1"
+
+step "ssh, as root and as a user with the default RLIMIT_MEMLOCK"
+for who in root user; do
+	job 0 hosts-$who -u $who -n 2 sh -c '"hostname; ulimit -l"'
+	check hosts-$who-both [ "$(sort "$OUT/hosts-$who.out" | tr '\n' ' ')" = "8192 8192 g1 g2 " ]
+done
+
+must=required
+if mpi -t 150 -x required -n 2 mpi-page 2>&1 | grep -q "driver too old"; then
+	must=on
+	skip xnem "the modules lack calls that MPICH wants: all goes by the network"
+fi
+
+step "a program of one page, by XNEM and by the network"
+before=$(moved)
+# shellcheck disable=SC2086 # words
+{
+	job 0 page-xnem -x $must -u user $verbose -n 2 mpi-page
+	says page-xnem "1 by XNEM"
+	by_xnem page-xnem-moved 4194304
+	job 0 page-xnem-root -x $must -n 2 mpi-page
+	before=$(moved)
+	job 0 page-network -x off -u user -n 2 mpi-page
+	check page-network-moved [ "$(moved)" -eq "$before" ]
+	job 0 page-other -u user -ppn 2 -n 4 mpi-page
+}
+
+step "messages of every kind"
+job 0 kinds -x $must -u user -n 2 xnem-mpi-test -n 20
+
+step "NetPIPE, its integrity check"
+before=$(moved)
+job 0 netpipe -x $must -u user -n 2 NPmpich2 -i -p 0 -u 1048576 -n 1 -o /tmp/np.out
+check netpipe-passed [ "$(grep -c 'check passed' "$OUT/netpipe.out")" -ge 35 ]
+by_xnem netpipe-moved 1000000
+
+step "halo exchange, 4 ranks"
+job 0 halo -u user -ppn 2 -n 4 halo 32:8:2
+settled settled-jobs
+
+step "without XNEM: it goes by the network and says so"
+# shellcheck disable=SC2086 # words
+{
+	job 0 no-library $verbose -genv XNEM_MPI_LIBRARY libnone.so -n 2 mpi-page
+	says no-library "no XNEM"
+	job bad no-library-required -x required -genv XNEM_MPI_LIBRARY libnone.so -n 2 mpi-page
+	frontend_unload g2 >"$OUT/unload" 2>&1
+	job 0 no-module $verbose -n 2 mpi-page
+	says no-module "no XNEM"
+	guest_load g2
+	job 0 module-again -x $must -n 2 mpi-page
+}
+
+step "a rank is killed in the middle of 64 MiB"
+for way in send recv; do
+	mpi_bg die_$way -t 170 -disable-auto-cleanup -n 2 mpi-die $way
+	if wait_for 90 grep -q "first is done" "$OUT/die_$way.out"; then
+		sleep 1
+		on g2 'kill -9 $(pidof mpi-die)' </dev/null
+		check die-$way-ends wait_for 60 grep -q "error after" "$OUT/die_$way.out"
+	else
+		fail die-$way "did not begin: $(tail -n 3 "$OUT/die_$way.err")"
+	fi
+	kill_bg die_$way
+	on g1 'kill -9 $(pidof mpi-die)' </dev/null 2>/dev/null
+	settled settled-die-$way
+done
