@@ -109,7 +109,7 @@ int xnem_wait_for_room(struct xnem *ctx, int64_t *pause)
 	pthread_mutex_lock(&ctx->lock);
 	own = ctx->inflight || ctx->fetching;
 	if (own)
-		err = xnem_step(ctx, xnem_deadline(*pause), false);
+		err = xnem_step(ctx, xnem_deadline(*pause), 0);
 	pthread_mutex_unlock(&ctx->lock);
 	/* the queue is full of others' requests: nothing announces its room */
 	if (!own)

@@ -45,6 +45,10 @@ enum slot_state {
 	SLOT_DONE,
 };
 
+/** What a thread that waits will look at. */
+#define WANT_EVENTS (1u << 0)
+#define WANT_INBOX (1u << 1)
+
 /** How a request's end is reported, and what is known of its regions. */
 #define SLOT_EVENT (1u << 0) /* by xnem_get_events(), not by handle */
 #define SLOT_ORPHAN (1u << 1) /* to nobody */
@@ -138,8 +142,9 @@ struct xnem {
 	pthread_mutex_t lock;
 	/** slots changed, or the fetcher has left */
 	pthread_cond_t changed;
-	/** threads that wait for changed */
+	/** threads that wait for changed; and one ever has */
 	unsigned int waiters;
+	bool shared;
 	/**
 	 * A thread is inside XNEM_IOC_COMPLETE.  Only one is at a time: two
 	 * could take each other's completions and then sleep for nothing.
@@ -221,7 +226,8 @@ XNEM_HIDDEN bool xnem_page_news(const struct xnem *ctx);
 XNEM_HIDDEN unsigned int xnem_page_take(struct xnem *ctx, struct xnem_complete *done,
 					unsigned int max);
 XNEM_HIDDEN unsigned int xnem_page_spin(struct xnem *ctx, struct xnem_complete *done,
-					unsigned int max, uint32_t inbox_known, int64_t timeout_ns);
+					unsigned int max, const uint32_t *inbox_known,
+					int64_t timeout_ns);
 
 /* inbox.c */
 XNEM_HIDDEN bool xnem_inbox_news(const struct xnem *ctx, uint32_t known);
@@ -255,7 +261,7 @@ XNEM_HIDDEN struct slot *xnem_find(struct xnem *ctx, xnem_req req);
 XNEM_HIDDEN xnem_req xnem_slot_id(const struct xnem *ctx, const struct slot *slot);
 XNEM_HIDDEN uint32_t xnem_pop_event(struct xnem *ctx);
 XNEM_HIDDEN void xnem_free_slot(struct xnem *ctx, struct slot *slot);
-XNEM_HIDDEN int xnem_fetch(struct xnem *ctx, int64_t timeout_ns, bool for_events);
+XNEM_HIDDEN int xnem_fetch(struct xnem *ctx, int64_t timeout_ns, unsigned int want);
 
 /* copy.c */
 XNEM_HIDDEN int xnem_wait_for_room(struct xnem *ctx, int64_t *pause);
@@ -268,7 +274,7 @@ XNEM_HIDDEN void xnem_pump(struct xnem *ctx);
 /* wait.c */
 XNEM_HIDDEN int64_t xnem_now(void);
 XNEM_HIDDEN int64_t xnem_deadline(int64_t timeout_ns);
-XNEM_HIDDEN int xnem_step(struct xnem *ctx, int64_t deadline, bool for_events);
+XNEM_HIDDEN int xnem_step(struct xnem *ctx, int64_t deadline, unsigned int want);
 XNEM_HIDDEN void xnem_wake_poll(struct xnem *ctx);
 
 #endif /* XNEM_INTERNAL_H */

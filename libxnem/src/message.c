@@ -176,7 +176,7 @@ XNEM_API int xnem_recv(struct xnem *ctx, struct xnem_message *message, int64_t t
 		}
 		err = ctx->inbox_error;
 		if (!err)
-			err = xnem_step(ctx, deadline, false);
+			err = xnem_step(ctx, deadline, WANT_INBOX);
 	}
 	pthread_mutex_unlock(&ctx->lock);
 	return err;

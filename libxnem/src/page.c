@@ -141,30 +141,30 @@ static inline void relax(void)
  * clock has no fast way (a PV guest of Xen).  True: there is something.
  */
 static bool look_some(struct xnem *ctx, struct xnem_complete *done, unsigned int max,
-		      uint32_t inbox_known, unsigned int *n)
+		      const uint32_t *inbox_known, unsigned int *n)
 {
 	for (int i = 0; i < 64; i++) {
 		relax();
 		*n = xnem_page_take(ctx, done, max);
-		if (*n || xnem_inbox_news(ctx, inbox_known))
+		if (*n || (inbox_known && xnem_inbox_news(ctx, *inbox_known)))
 			return true;
 	}
 	return false;
 }
 
 /**
- * The same, looking for a while: spin_ns, and no longer than timeout_ns.  Also
- * returns when there is something in the inbox.
+ * The same, looking for a while: spin_ns, and no longer than timeout_ns.  With
+ * inbox_known it also returns when there are more slots in the inbox.
  */
 unsigned int xnem_page_spin(struct xnem *ctx, struct xnem_complete *done, unsigned int max,
-			    uint32_t inbox_known, int64_t timeout_ns)
+			    const uint32_t *inbox_known, int64_t timeout_ns)
 {
 	unsigned int n = xnem_page_take(ctx, done, max);
 	int64_t spin = ctx->spin_ns, until;
 
 	if (timeout_ns >= 0 && spin > timeout_ns)
 		spin = timeout_ns;
-	if (n || !spin || xnem_inbox_news(ctx, inbox_known))
+	if (n || !spin || (inbox_known && xnem_inbox_news(ctx, *inbox_known)))
 		return n;
 	if (look_some(ctx, done, max, inbox_known, &n))
 		return n;

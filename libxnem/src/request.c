@@ -268,20 +268,21 @@ static int ask_kernel(struct xnem *ctx, struct xnem_complete *done, unsigned int
 /**
  * Fetches completions and files them under their requests.  Called with the
  * lock held and nobody else fetching; the lock is released while the kernel
- * is asked.  timeout_ns 0: only look; negative: no limit.  for_events: the
- * caller is about to report events itself.
+ * is asked.  timeout_ns 0: only look; negative: no limit.  want: WANT_EVENTS, the
+ * caller is about to report events itself; WANT_INBOX, it waits for the inbox.
  *
  * 0: look whether it is there; -ETIMEDOUT, -EINTR; -ENOENT: the kernel has
  * nothing; or another error, and then whatever was in flight has ended with
  * it if the device is gone.
  */
-int xnem_fetch(struct xnem *ctx, int64_t timeout_ns, bool for_events)
+int xnem_fetch(struct xnem *ctx, int64_t timeout_ns, unsigned int want)
 {
 	struct xnem_complete done[XNEM_FETCH_MAX];
 	struct ask ask = {
 		.timeout_ns = timeout_ns,
 		.page = ctx->page,
-		.inbox = ctx->inbox && !ctx->inbox_error,
+		/* for others too, if there are any: they may come while this one sleeps */
+		.inbox = ctx->inbox && !ctx->inbox_error && (want & WANT_INBOX || ctx->shared),
 		.open = ctx->inflight || ctx->submitting,
 		.doubt = ctx->doubt,
 	};
@@ -306,8 +307,9 @@ int xnem_fetch(struct xnem *ctx, int64_t timeout_ns, bool for_events)
 	ctx->epoch++;
 	pthread_mutex_unlock(&ctx->lock);
 	if (ask.page) {
-		count = xnem_page_spin(ctx, done, XNEM_FETCH_MAX, ask.inbox_known, timeout_ns);
-		news = xnem_inbox_news(ctx, ask.inbox_known);
+		count = xnem_page_spin(ctx, done, XNEM_FETCH_MAX,
+				       ask.inbox ? &ask.inbox_known : NULL, timeout_ns);
+		news = ask.inbox && xnem_inbox_news(ctx, ask.inbox_known);
 	}
 	/*
 	 * With nothing on the page: ask the kernel, but not with each look when
@@ -339,7 +341,7 @@ int xnem_fetch(struct xnem *ctx, int64_t timeout_ns, bool for_events)
 		/* not ours: one that was given up when the device was gone */
 		if (!slot || slot->state == SLOT_DONE)
 			continue;
-		if (!for_events || !(slot->flags & SLOT_EVENT))
+		if (!(want & WANT_EVENTS) || !(slot->flags & SLOT_EVENT))
 			wake = true;
 		end_slot(ctx, slot, refine(ctx, slot, done[i].status), done[i].bytes_done);
 	}

@@ -63,6 +63,7 @@ static int sleep_on_changed(struct xnem *ctx, int64_t deadline)
 	int err;
 
 	ctx->waiters++;
+	ctx->shared = true;
 	if (deadline == XNEM_NEVER) {
 		err = pthread_cond_wait(&ctx->changed, &ctx->lock);
 	} else {
@@ -100,7 +101,7 @@ static void pause_for_room(struct xnem *ctx, int64_t left)
  * else has.  0: look again at what you wait for; -ETIMEDOUT, -EINTR: look
  * once more and leave; otherwise the error of the kernel.
  */
-int xnem_step(struct xnem *ctx, int64_t deadline, bool for_events)
+int xnem_step(struct xnem *ctx, int64_t deadline, unsigned int want)
 {
 	int64_t left = -1;
 	int err;
@@ -108,7 +109,7 @@ int xnem_step(struct xnem *ctx, int64_t deadline, bool for_events)
 	if (deadline == 0) {
 		/* a fetcher inside the kernel delivers what there is anyway */
 		if (!ctx->fetching) {
-			err = xnem_fetch(ctx, 0, for_events);
+			err = xnem_fetch(ctx, 0, want);
 			if (err)
 				return err;
 		}
@@ -126,7 +127,7 @@ int xnem_step(struct xnem *ctx, int64_t deadline, bool for_events)
 		return 0;
 	}
 
-	err = xnem_fetch(ctx, left, for_events);
+	err = xnem_fetch(ctx, left, want);
 	/*
 	 * The kernel also says so when a request came in between its look and
 	 * its answer: the clock tells.
@@ -172,7 +173,7 @@ XNEM_API int xnem_wait(struct xnem *ctx, xnem_req req, int64_t timeout_ns, uint6
 			ret = err;
 			break;
 		}
-		err = xnem_step(ctx, deadline, false);
+		err = xnem_step(ctx, deadline, 0);
 	}
 	pthread_mutex_unlock(&ctx->lock);
 	return ret;
@@ -268,7 +269,7 @@ XNEM_API int xnem_get_events(struct xnem *ctx, struct xnem_event *events, unsign
 			err = -ENOENT;
 			break;
 		}
-		err = xnem_step(ctx, deadline, true);
+		err = xnem_step(ctx, deadline, WANT_EVENTS | WANT_INBOX);
 	}
 	/* what there was no room for nobody will announce again */
 	if (ctx->event_head != XNEM_NO_SLOT)
