@@ -52,7 +52,7 @@ while [ $r -lt "$ROUNDS" ]; do
 		step "round $r of $ROUNDS, $way: NetPIPE"
 		counters "$r-$way.before"
 		# Small messages take little time: more of them.
-		run "$r-$way-small" "$way" -n 2 NPmpich2 -p 0 -u 49152 -n 15 -o /tmp/small.np
+		run "$r-$way-small" "$way" -n 2 NPmpich2 -p 0 -u 49152 -n 30 -o /tmp/small.np
 		run "$r-$way-large" "$way" -n 2 NPmpich2 -p 0 -l 65536 -u "$UPPER" -n 3 -o /tmp/large.np
 		counters "$r-$way.after"
 		for part in small large; do
