@@ -2,6 +2,7 @@
 /*
  * /dev/xnem<N>: contexts, ioctls, waiting.  See linux/xnem.h.
  */
+#include <linux/eventfd.h>
 #include <linux/fs.h>
 #include <linux/ktime.h>
 #include <linux/poll.h>
@@ -20,6 +21,14 @@ static u32 unfetched(const struct xnem_ctx *ctx)
 	return READ_ONCE(ctx->done_prod) - READ_ONCE(ctx->done_cons);
 }
 
+void xnem_ctx_wake(struct xnem_ctx *ctx)
+{
+	lockdep_assert_held(&ctx->fe->lock);
+	wake_up_all(&ctx->wait);
+	if (ctx->eventfd)
+		xnem_eventfd_signal(ctx->eventfd);
+}
+
 void xnem_ctx_done(struct xnem_ctx *ctx, u64 user_data, u64 bytes_done, int status)
 {
 	struct xnem_complete *c = &ctx->done[ctx->done_prod & (XNEM_FE_DONE - 1)];
@@ -32,7 +41,7 @@ void xnem_ctx_done(struct xnem_ctx *ctx, u64 user_data, u64 bytes_done, int stat
 	/* In flight and unfetched together never exceed the quota: there is room. */
 	ctx->done_prod++;
 	ctx->inflight--;
-	wake_up_all(&ctx->wait);
+	xnem_ctx_wake(ctx);
 }
 
 void xnem_ctx_cpage_done(struct xnem_ctx *ctx)
@@ -40,7 +49,7 @@ void xnem_ctx_cpage_done(struct xnem_ctx *ctx)
 	lockdep_assert_held(&ctx->fe->lock);
 	ctx->cpage_done++;
 	ctx->inflight--;
-	wake_up_all(&ctx->wait);
+	xnem_ctx_wake(ctx);
 }
 
 static bool all_zero(const __u64 *p, unsigned int n)
@@ -125,14 +134,44 @@ static int ioc_deregister(struct xnem_ctx *ctx, void __user *uarg)
 	return xnem_region_deregister(ctx, arg.handle);
 }
 
-/* From the ioctl's form to the wire's; 0 or -EINVAL. */
-static int to_wire(const struct xnem_submit_req *from, struct xnem_request *to)
+/* What flags of the ioctl are called on the wire, and the feature they need. */
+static const struct {
+	u32 submit;
+	u16 wire;
+	u64 feature;
+	bool copy_only;
+} submit_flags[] = {
+	{ XNEM_SUBMIT_CPAGE, XNEM_REQ_CPAGE, XNEM_FEAT_CPAGE, false },
+	{ XNEM_SUBMIT_FENCE, XNEM_REQ_FENCE, XNEM_FEAT_FENCE, false },
+	{ XNEM_SUBMIT_NOTIFY_SRC, XNEM_REQ_NOTIFY_SRC, XNEM_FEAT_NOTIFY, true },
+	{ XNEM_SUBMIT_NOTIFY_DST, XNEM_REQ_NOTIFY_DST, XNEM_FEAT_NOTIFY, true },
+	{ XNEM_SUBMIT_BOUNDED, XNEM_REQ_BOUNDED, XNEM_FEAT_CANCEL, true },
+};
+
+/* From the ioctl's form to the wire's, and the features it needs; 0 or -EINVAL. */
+static int to_wire(const struct xnem_submit_req *from, const u8 *payload, struct xnem_request *to,
+		   u64 *need)
 {
-	if ((from->flags & ~XNEM_SUBMIT_CPAGE) || from->immediate || from->reserved)
+	const u32 notify = XNEM_SUBMIT_NOTIFY_SRC | XNEM_SUBMIT_NOTIFY_DST;
+	u32 left = from->flags;
+	u16 flags = 0;
+	u32 i;
+
+	*need = 0;
+	for (i = 0; i < ARRAY_SIZE(submit_flags); i++) {
+		if (!(left & submit_flags[i].submit))
+			continue;
+		if (submit_flags[i].copy_only && from->op != XNEM_REQ_OP_COPY)
+			return -EINVAL;
+		left &= ~submit_flags[i].submit;
+		flags |= submit_flags[i].wire;
+		*need |= submit_flags[i].feature;
+	}
+	if (left || (from->immediate && !(from->flags & notify)) || from->reserved)
 		return -EINVAL;
 	memset(to, 0, sizeof(*to));
 	to->user_data = cpu_to_le64(from->user_data);
-	to->flags = cpu_to_le16(from->flags & XNEM_SUBMIT_CPAGE ? XNEM_REQ_CPAGE : 0);
+	to->flags = cpu_to_le16(flags);
 	switch (from->op) {
 	case XNEM_REQ_OP_PING:
 		to->op = cpu_to_le16(XNEM_OP_PING);
@@ -146,19 +185,43 @@ static int to_wire(const struct xnem_submit_req *from, struct xnem_request *to)
 		to->u.copy.src_offset = cpu_to_le64(from->src_offset);
 		to->u.copy.dst_offset = cpu_to_le64(from->dst_offset);
 		to->u.copy.length = cpu_to_le64(from->length);
+		to->u.copy.immediate = cpu_to_le64(from->immediate);
+		return 0;
+	case XNEM_REQ_OP_MESSAGE:
+		if (from->length > XNEM_MESSAGE_MAX || from->src.id || from->src.key ||
+		    from->dst_offset)
+			return -EINVAL;
+		*need |= XNEM_FEAT_MESSAGE;
+		to->op = cpu_to_le16(XNEM_OP_MESSAGE);
+		to->u.msg.to.id = cpu_to_le64(from->dst.id);
+		to->u.msg.to.key = cpu_to_le64(from->dst.key);
+		to->u.msg.length = cpu_to_le32(from->length);
+		memcpy(to->u.msg.data, payload, from->length);
 		return 0;
 	default:
 		return -EINVAL;
 	}
 }
 
-static int submit_one(struct xnem_ctx *ctx, const struct xnem_submit_req *from)
+/* Fetch what a message says; what is too long is refused later. */
+static int get_payload(const struct xnem_submit_req *from, u8 *payload)
+{
+	if (from->op != XNEM_REQ_OP_MESSAGE || from->length > XNEM_MESSAGE_MAX)
+		return 0;
+	return copy_from_user(payload, u64_to_user_ptr(from->src_offset), from->length) ? -EFAULT :
+											  0;
+}
+
+static int submit_one(struct xnem_ctx *ctx, const struct xnem_submit_req *from, const u8 *payload)
 {
 	struct xnem_request req;
-	int err = to_wire(from, &req);
+	u64 need;
+	int err = to_wire(from, payload, &req, &need);
 
 	if (err)
 		return err;
+	if (need & ~ctx->fe->features)
+		return xnem_queue_state(ctx->fe) ?: -EOPNOTSUPP;
 	if ((from->flags & XNEM_SUBMIT_CPAGE) && !ctx->cpage)
 		return xnem_queue_state(ctx->fe) ?: -EINVAL;
 	if (ctx->inflight + unfetched(ctx) >= ctx->fe->ctx_quota)
@@ -172,9 +235,10 @@ static int submit_one(struct xnem_ctx *ctx, const struct xnem_submit_req *from)
 static int ioc_submit(struct xnem_ctx *ctx, void __user *uarg)
 {
 	struct xnem_submit_req reqs[CHUNK];
+	u8 payload[CHUNK][XNEM_MESSAGE_MAX];
 	struct xnem_fe *fe = ctx->fe;
 	struct xnem_submit arg;
-	int err = 0;
+	int err = 0, later = 0;
 	u32 i, n;
 
 	if (copy_from_user(&arg, uarg, sizeof(arg)))
@@ -191,14 +255,20 @@ static int ioc_submit(struct xnem_ctx *ctx, void __user *uarg)
 			err = -EFAULT;
 			break;
 		}
+		/* Before the lock; those up to one that cannot be fetched are started. */
+		for (i = 0; i < n && !later; i++)
+			later = get_payload(&reqs[i], payload[i]);
+		if (later)
+			n = i - 1;
 		spin_lock_irq(&fe->lock);
 		/* What has ended by now makes room. */
 		xnem_queue_poll(ctx);
 		for (i = 0; i < n && !err; i++) {
-			err = submit_one(ctx, &reqs[i]);
+			err = submit_one(ctx, &reqs[i], payload[i]);
 			if (!err)
 				arg.submitted++;
 		}
+		err = err ?: later;
 		/* One notification for all, at the end; or before a lock break. */
 		if (err || arg.submitted == arg.count)
 			xnem_queue_flush(fe);
@@ -226,10 +296,37 @@ static bool cpage_news(struct xnem_ctx *ctx, const struct xnem_get_completions *
 	       (s32)(READ_ONCE(ctx->cpage_done) - arg->cpage_seen) > 0;
 }
 
+/* Likewise of the inbox. */
+static bool inbox_news(struct xnem_ctx *ctx, const struct xnem_get_completions *arg)
+{
+	return (arg->flags & XNEM_COMPLETE_INBOX) && xnem_pages_inbox_news(ctx, arg->inbox_seen);
+}
+
+/* Can there be anything to wait for? */
+static bool expects(struct xnem_ctx *ctx, const struct xnem_get_completions *arg)
+{
+	return READ_ONCE(ctx->inflight) ||
+	       ((arg->flags & XNEM_COMPLETE_INBOX) && READ_ONCE(ctx->inbox_live));
+}
+
 static bool enough(struct xnem_ctx *ctx, const struct xnem_get_completions *arg)
 {
-	return cpage_news(ctx, arg) || unfetched(ctx) >= arg->min_count ||
-	       !READ_ONCE(ctx->inflight);
+	return cpage_news(ctx, arg) || inbox_news(ctx, arg) || unfetched(ctx) >= arg->min_count ||
+	       !expects(ctx, arg);
+}
+
+/* Threads begin to sleep (@n: 1) or have slept (-1). */
+static void count_sleeper(struct xnem_ctx *ctx, const struct xnem_get_completions *arg, int n)
+{
+	struct xnem_fe *fe = ctx->fe;
+
+	spin_lock_irq(&fe->lock);
+	ctx->sleepers += n;
+	if (arg->flags & XNEM_COMPLETE_INBOX)
+		ctx->inbox_sleepers += n;
+	xnem_ctx_wants(ctx);
+	xnem_queue_flush(fe);
+	spin_unlock_irq(&fe->lock);
 }
 
 static int wait_done(struct xnem_ctx *ctx, const struct xnem_get_completions *arg)
@@ -244,18 +341,13 @@ static int wait_done(struct xnem_ctx *ctx, const struct xnem_get_completions *ar
 		return 0;
 
 	/* Whoever sleeps wants events, also for what is on a completion page. */
-	spin_lock_irq(&fe->lock);
-	xnem_queue_want_events(xnem_ctx_queue(ctx));
-	xnem_queue_flush(fe);
-	spin_unlock_irq(&fe->lock);
+	count_sleeper(ctx, arg, 1);
 	if (arg->timeout_ns < 0)
 		err = wait_event_interruptible(ctx->wait, enough(ctx, arg));
 	else
 		err = wait_event_interruptible_hrtimeout(ctx->wait, enough(ctx, arg),
 							 ns_to_ktime(arg->timeout_ns));
-	spin_lock_irq(&fe->lock);
-	xnem_queue_unwant_events(xnem_ctx_queue(ctx));
-	spin_unlock_irq(&fe->lock);
+	count_sleeper(ctx, arg, -1);
 	return err;
 }
 
@@ -297,26 +389,101 @@ static int ioc_complete(struct xnem_ctx *ctx, void __user *uarg)
 
 	if (copy_from_user(&arg, uarg, sizeof(arg)))
 		return -EFAULT;
-	if (arg.inbox_seen || (arg.flags & ~XNEM_COMPLETE_CPAGE) || !arg.max_count ||
+	if ((arg.flags & ~(XNEM_COMPLETE_CPAGE | XNEM_COMPLETE_INBOX)) || !arg.max_count ||
 	    arg.min_count > arg.max_count)
+		return -EINVAL;
+	if (arg.inbox_seen && !(arg.flags & XNEM_COMPLETE_INBOX))
 		return -EINVAL;
 	do {
 		waited = wait_done(ctx, &arg);
 		got = fetch(ctx, arg.completions, arg.max_count);
 		if (got < 0)
 			return got;
-		if (got || !arg.min_count || cpage_news(ctx, &arg))
+		if (got || !arg.min_count || cpage_news(ctx, &arg) || inbox_news(ctx, &arg))
 			break;
 		/* A wait with a limit is not begun anew with all of it. */
 		if (waited == -ERESTARTSYS)
 			return arg.timeout_ns < 0 ? waited : -EINTR;
-		if (!READ_ONCE(ctx->inflight) && !unfetched(ctx))
+		if (!expects(ctx, &arg) && !unfetched(ctx))
 			return -ENOENT;
 		if (waited == -ETIME || !arg.timeout_ns)
 			return -ETIME;
 		/* Another thread was quicker, or submitted since we looked. */
 	} while (true);
 	arg.count = got;
+	return copy_to_user(uarg, &arg, sizeof(arg)) ? -EFAULT : 0;
+}
+
+static int ioc_cancel(struct xnem_ctx *ctx, void __user *uarg)
+{
+	struct xnem_fe *fe = ctx->fe;
+	struct xnem_cancel arg;
+	int err;
+
+	if (copy_from_user(&arg, uarg, sizeof(arg)))
+		return -EFAULT;
+	if (arg.reserved)
+		return -EINVAL;
+	spin_lock_irq(&fe->lock);
+	/* What has ended by now cannot be cancelled. */
+	xnem_queue_poll(ctx);
+	err = xnem_queue_cancel(ctx, arg.user_data, &arg.count);
+	xnem_queue_flush(fe);
+	spin_unlock_irq(&fe->lock);
+	if (err)
+		return err;
+	return copy_to_user(uarg, &arg, sizeof(arg)) ? -EFAULT : 0;
+}
+
+static void set_eventfd(struct xnem_ctx *ctx, struct eventfd_ctx *eventfd)
+{
+	struct xnem_fe *fe = ctx->fe;
+
+	spin_lock_irq(&fe->lock);
+	swap(ctx->eventfd, eventfd);
+	xnem_ctx_wants(ctx);
+	xnem_queue_flush(fe);
+	spin_unlock_irq(&fe->lock);
+	if (eventfd)
+		eventfd_ctx_put(eventfd);
+}
+
+static int ioc_eventfd(struct xnem_ctx *ctx, void __user *uarg)
+{
+	struct eventfd_ctx *eventfd = NULL;
+	struct xnem_eventfd arg;
+
+	if (copy_from_user(&arg, uarg, sizeof(arg)))
+		return -EFAULT;
+	if (arg.reserved[0] || arg.reserved[1] || arg.reserved[2])
+		return -EINVAL;
+	if (arg.fd != -1) {
+		eventfd = eventfd_ctx_fdget(arg.fd);
+		if (IS_ERR(eventfd))
+			return PTR_ERR(eventfd);
+	}
+	set_eventfd(ctx, eventfd);
+	return 0;
+}
+
+static int ioc_stats(struct xnem_ctx *ctx, void __user *uarg)
+{
+	struct xnem_fe *fe = ctx->fe;
+	struct xnem_stats arg;
+
+	if (copy_from_user(&arg, uarg, sizeof(arg)))
+		return -EFAULT;
+	if (!all_zero(arg.reserved, ARRAY_SIZE(arg.reserved)))
+		return -EINVAL;
+	memset(&arg, 0, sizeof(arg));
+	spin_lock_irq(&fe->lock);
+	xnem_queue_poll(ctx);
+	arg.requests = ctx->nr_requests;
+	arg.completions = ctx->nr_completions;
+	arg.errors = ctx->nr_errors;
+	arg.bytes = ctx->nr_bytes;
+	spin_unlock_irq(&fe->lock);
+	arg.inbox = xnem_pages_inbox_cons(ctx);
 	return copy_to_user(uarg, &arg, sizeof(arg)) ? -EFAULT : 0;
 }
 
@@ -331,7 +498,8 @@ static long xnem_ioctl(struct file *file, unsigned int cmd, unsigned long uarg)
 	 * From a device that is gone completions of before can still be
 	 * fetched, and it can be waited for that memory is given back.
 	 */
-	if (READ_ONCE(ctx->fe->removed) && cmd != XNEM_IOC_COMPLETE && cmd != XNEM_IOC_DEREGISTER)
+	if (READ_ONCE(ctx->fe->removed) && cmd != XNEM_IOC_COMPLETE && cmd != XNEM_IOC_DEREGISTER &&
+	    cmd != XNEM_IOC_STATS)
 		return -ENODEV;
 	switch (cmd) {
 	case XNEM_IOC_INFO:
@@ -344,6 +512,12 @@ static long xnem_ioctl(struct file *file, unsigned int cmd, unsigned long uarg)
 		return ioc_submit(ctx, arg);
 	case XNEM_IOC_COMPLETE:
 		return ioc_complete(ctx, arg);
+	case XNEM_IOC_CANCEL:
+		return ioc_cancel(ctx, arg);
+	case XNEM_IOC_EVENTFD:
+		return ioc_eventfd(ctx, arg);
+	case XNEM_IOC_STATS:
+		return ioc_stats(ctx, arg);
 	default:
 		return -ENOTTY;
 	}
@@ -352,12 +526,21 @@ static long xnem_ioctl(struct file *file, unsigned int cmd, unsigned long uarg)
 static __poll_t xnem_poll(struct file *file, poll_table *wait)
 {
 	struct xnem_ctx *ctx = file->private_data;
+	struct xnem_fe *fe = ctx->fe;
 	__poll_t mask = 0;
 
 	poll_wait(file, &ctx->wait, wait);
-	if (unfetched(ctx))
+	/* He who polled will do so again, and may sleep in between without telling. */
+	if (!READ_ONCE(ctx->polled)) {
+		spin_lock_irq(&fe->lock);
+		ctx->polled = true;
+		xnem_ctx_wants(ctx);
+		xnem_queue_flush(fe);
+		spin_unlock_irq(&fe->lock);
+	}
+	if (unfetched(ctx) || xnem_pages_poll(ctx))
 		mask |= EPOLLIN | EPOLLRDNORM;
-	if (READ_ONCE(ctx->fe->removed))
+	if (READ_ONCE(fe->removed))
 		mask |= EPOLLERR | EPOLLHUP;
 	return mask;
 }
@@ -387,18 +570,9 @@ static int xnem_open(struct inode *inode, struct file *file)
 		err = -ENOMEM;
 		goto fail;
 	}
-	/* The limit can change with the backend; the protocol's own is checked there. */
-	err = ida_alloc_max(&fe->numbers, fe->limits.contexts ? fe->limits.contexts - 1 : 0,
-			    GFP_KERNEL);
-	if (err < 0) {
-		err = err == -ENOSPC ? -EMFILE : err;
-		goto fail;
-	}
-	ctx->number = err;
 	kref_init(&ctx->ref);
 	ctx->fe = fe;
 	ctx->mm = current->mm;
-	mmgrab(ctx->mm);
 	ctx->tag = from_kuid(&init_user_ns, current_uid());
 	INIT_LIST_HEAD(&ctx->regions);
 	INIT_LIST_HEAD(&ctx->pending);
@@ -406,7 +580,18 @@ static int xnem_open(struct inode *inode, struct file *file)
 	mutex_init(&ctx->handle_lock);
 	mutex_init(&ctx->fetch_lock);
 	init_waitqueue_head(&ctx->wait);
+	/*
+	 * Whole, as it is found by its number from now on.  The limit can change
+	 * with the backend; the protocol's own is checked there.
+	 */
+	err = xa_alloc(&fe->numbers, &ctx->number, ctx,
+		       XA_LIMIT(0, fe->limits.contexts ? fe->limits.contexts - 1 : 0), GFP_KERNEL);
+	if (err) {
+		err = err == -EBUSY ? -EMFILE : err;
+		goto fail;
+	}
 
+	mmgrab(ctx->mm);
 	/* misc_open() holds off misc_deregister(): the device is still there. */
 	xnem_fe_get(fe);
 	spin_lock_irq(&fe->lock);
@@ -424,7 +609,12 @@ fail:
 
 static int xnem_release(struct inode *inode, struct file *file)
 {
-	xnem_ctx_close(file->private_data);
+	struct xnem_ctx *ctx = file->private_data;
+
+	/* Nobody waits any more. */
+	ctx->polled = false;
+	set_eventfd(ctx, NULL);
+	xnem_ctx_close(ctx);
 	return 0;
 }
 

@@ -22,6 +22,7 @@
 #ifndef XNEM_FRONTEND_H
 #define XNEM_FRONTEND_H
 
+#include <linux/eventfd.h>
 #include <linux/idr.h>
 #include <linux/kref.h>
 #include <linux/list.h>
@@ -31,6 +32,7 @@
 #include <linux/spinlock.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
+#include <linux/xarray.h>
 #include <linux/xnem.h>
 
 #include "xnem_check.h"
@@ -61,6 +63,11 @@
 /** Failures to connect in a row after which the device stays closed. */
 #define XNEM_FE_FAILURES 5
 
+/** Features this frontend uses when they are offered. */
+#define XNEM_FE_FEATURES                                                            \
+	(XNEM_FEAT_CPAGE | XNEM_FEAT_MESSAGE | XNEM_FEAT_NOTIFY | XNEM_FEAT_FENCE | \
+	 XNEM_FEAT_CANCEL)
+
 /** Counters of a device; "key value" lines in debugfs, in this order. */
 #define XNEM_FE_STATS(X)   \
 	X(requests)        \
@@ -69,6 +76,9 @@
 	X(events_sent)     \
 	X(events_received) \
 	X(events_spurious) \
+	X(messages)        \
+	X(attention)       \
+	X(cancels)         \
 	X(registered)      \
 	X(deregistered)    \
 	X(pinned)          \
@@ -114,6 +124,8 @@ struct xnem_rq {
 	u16 flags;
 	/** It reads the descriptor pages until it is answered. */
 	bool uses_desc;
+	/** The backend was asked to end it. */
+	bool cancelled;
 	struct xnem_ctx *ctx;
 	struct xnem_region *region;
 	u64 user_data;
@@ -145,6 +157,8 @@ struct xnem_fe_queue {
 	u32 want_events;
 	/** want_events was 0, and the ring was not armed since. */
 	bool arm;
+	/** Contexts that want to be told of what comes into their inbox. */
+	u32 want_attention;
 	/** Something was taken since the last EOI. */
 	bool took;
 	evtchn_port_t port;
@@ -201,7 +215,8 @@ struct xnem_fe {
 	/** Requests a context may have in flight or unfetched. */
 	u32 ctx_quota;
 	struct list_head contexts;
-	struct ida numbers;
+	/** Contexts by number. */
+	struct xarray numbers;
 	/** Xen pages of regions, quarantine included, and how many may be. */
 	u32 used_pages;
 	u32 max_pages;
@@ -299,12 +314,28 @@ struct xnem_ctx {
 	struct xnem_complete *done;
 	/** What the backend has of its pages, or NULL (fe->lock). */
 	struct xnem_region *cpage;
+	/** Something can come into its inbox. */
+	bool inbox_live;
 	/** Made once in a context's life. */
 	bool had_cpage;
 	/** The pages, also when no backend has them; set once (page.c). */
 	struct xnem_ctx_pages *pages;
 	/** Entries on its completion page that the completion ring has confirmed. */
 	u32 cpage_done;
+	/** Threads that sleep in XNEM_IOC_COMPLETE, and of these on the inbox. */
+	u32 sleepers;
+	u32 inbox_sleepers;
+	/** Somebody polls the file, from then on whenever he likes. */
+	bool polled;
+	struct eventfd_ctx *eventfd;
+	/** It counts in its queue's want_events, want_attention. */
+	bool wants_events;
+	bool wants_attention;
+	/** For XNEM_IOC_STATS. */
+	u64 nr_requests;
+	u64 nr_completions;
+	u64 nr_errors;
+	u64 nr_bytes;
 	struct list_head regions;
 	/** Regions by handle, under handle_lock. */
 	struct idr handles;
@@ -332,6 +363,8 @@ u32 xnem_grants_total(void);
 
 /* queue.c */
 int xnem_queues_setup(struct xnem_fe *fe);
+/** The backend may begin. */
+void xnem_queues_start(struct xnem_fe *fe);
 /** Stop events and fail what is in flight; then free the rings. */
 void xnem_queues_teardown(struct xnem_fe *fe);
 /**
@@ -351,6 +384,13 @@ void xnem_queue_poll(struct xnem_ctx *ctx);
 /** Events are wanted from now on; takes effect with xnem_queue_flush(). */
 void xnem_queue_want_events(struct xnem_fe_queue *q);
 void xnem_queue_unwant_events(struct xnem_fe_queue *q);
+/**
+ * Who waits for something of @ctx has changed (fe->lock held): count it at its
+ * queue.  Takes effect with xnem_queue_flush().
+ */
+void xnem_ctx_wants(struct xnem_ctx *ctx);
+/** Ask for the end of requests (fe->lock held); @count: of how many. */
+int xnem_queue_cancel(struct xnem_ctx *ctx, u64 user_data, u32 *count);
 /** Its number says which: the protocol wants all of a context on one. */
 static inline struct xnem_fe_queue *xnem_ctx_queue(struct xnem_ctx *ctx)
 {
@@ -410,11 +450,21 @@ u32 xnem_pages_inbox_cons(const struct xnem_ctx *ctx);
 bool xnem_pages_poll(const struct xnem_ctx *ctx);
 /** Make the context's pages and map them. May sleep. */
 int xnem_pages_mmap(struct xnem_ctx *ctx, struct vm_area_struct *vma);
+/** The backend has let go of @region (fe->lock held); it need not be one of pages. */
+void xnem_pages_ended(struct xnem_region *region);
 void xnem_pages_free(struct xnem_ctx *ctx);
+
+/* window.c */
+/** The backend wants windows (fe->lock held). */
+static inline void xnem_window_wanted(struct xnem_fe *fe)
+{
+}
 
 /* chardev.c */
 int xnem_chardev_add(struct xnem_fe *fe);
 void xnem_chardev_remove(struct xnem_fe *fe);
+/** Something may have come for it: wake who waits (fe->lock held). */
+void xnem_ctx_wake(struct xnem_ctx *ctx);
 /** A request of a context is answered (fe->lock held). */
 void xnem_ctx_done(struct xnem_ctx *ctx, u64 user_data, u64 bytes_done, int status);
 /** Likewise, and its entry is on the completion page. */

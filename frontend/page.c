@@ -174,9 +174,25 @@ static void pages_publish(struct xnem_ctx *ctx, struct xnem_ctx_pages *p,
 	spin_lock_irq(&ctx->fe->lock);
 	smp_store_release(&ctx->pages, p); /* pairs with xnem_pages_inbox_news() and others */
 	/* Else the backend went away meanwhile. */
-	if (region->state == XNEM_REGION_LIVE)
+	if (region->state == XNEM_REGION_LIVE) {
 		ctx->cpage = region;
+		WRITE_ONCE(ctx->inbox_live, p->slots);
+		xnem_ctx_wants(ctx);
+	}
 	spin_unlock_irq(&ctx->fe->lock);
+}
+
+void xnem_pages_ended(struct xnem_region *region)
+{
+	struct xnem_ctx *ctx = region->ctx;
+
+	if (ctx->cpage != region)
+		return;
+	/* A next backend does not know it: nothing more is to be put there. */
+	ctx->cpage = NULL;
+	WRITE_ONCE(ctx->inbox_live, false);
+	xnem_ctx_wants(ctx);
+	xnem_ctx_wake(ctx);
 }
 
 /* Pieces could be given up, but nobody has a use for them. */

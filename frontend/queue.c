@@ -5,6 +5,7 @@
  * The backend is not believed: a completion counts only when it names a
  * request in flight and fits it; anything else stops the queue for good.
  */
+#include <linux/bitops.h>
 #include <linux/interrupt.h>
 
 #include "frontend.h"
@@ -59,6 +60,7 @@ int xnem_queue_post(struct xnem_fe *fe, struct xnem_ctx *ctx, struct xnem_region
 	rq->op = le16_to_cpu(req->op);
 	rq->flags = le16_to_cpu(req->flags);
 	rq->uses_desc = false;
+	rq->cancelled = false;
 	rq->ctx = ctx;
 	rq->region = region;
 	if (region)
@@ -77,8 +79,11 @@ int xnem_queue_post(struct xnem_fe *fe, struct xnem_ctx *ctx, struct xnem_region
 		xnem_queue_want_events(q);
 	if (ctx) {
 		ctx->life = fe->life;
+		ctx->nr_requests++;
 		xnem_ctx_get(ctx);
 	}
+	if (rq->op == XNEM_OP_MESSAGE)
+		xnem_stat_inc(fe, messages);
 	xnem_stat_inc(fe, requests);
 	return 0;
 }
@@ -142,6 +147,128 @@ void xnem_queue_poll(struct xnem_ctx *ctx)
 		drain(q);
 }
 
+/*
+ * Take the bits of contexts that something has come for, each once: however
+ * often a backend sets them, this ends.
+ */
+static void attention_take(struct xnem_fe_queue *q)
+{
+	struct xnem_attention *attention = &q->header->attention;
+	struct xnem_fe *fe = q->fe;
+	struct xnem_ctx *ctx;
+	unsigned long bits;
+	u32 i;
+
+	if (!(fe->features & (XNEM_FEAT_MESSAGE | XNEM_FEAT_NOTIFY)))
+		return;
+	for (i = 0; i < DIV_ROUND_UP(fe->limits.contexts, 32); i++) {
+		if (!READ_ONCE(attention->contexts[i]))
+			continue;
+		/* Whole barriers: what the bit says is looked at after it. */
+		bits = le32_to_cpu(xchg(&attention->contexts[i], 0));
+		while (bits) {
+			ctx = xa_load(&fe->numbers, i * 32 + __ffs(bits));
+			bits &= bits - 1;
+			if (!ctx)
+				continue;
+			q->took = true;
+			xnem_stat_inc(fe, attention);
+			xnem_ctx_wake(ctx);
+		}
+	}
+}
+
+static void attention_want(struct xnem_fe_queue *q)
+{
+	if (q->want_attention++)
+		return;
+	xnem_store32(&q->header->attention.event, 1);
+	/* Event before bits; pairs with the backend's between bit and event. */
+	xnem_mb();
+	attention_take(q);
+}
+
+static void attention_unwant(struct xnem_fe_queue *q)
+{
+	if (!--q->want_attention)
+		xnem_store32(&q->header->attention.event, 0);
+}
+
+void xnem_ctx_wants(struct xnem_ctx *ctx)
+{
+	struct xnem_fe_queue *q = xnem_ctx_queue(ctx);
+	/* Without a queue nothing is counted; xnem_queues_start() does it anew. */
+	bool up = q->fe->phase != XNEM_FE_DOWN;
+	bool always = ctx->polled || ctx->eventfd;
+	bool events = up && (always || ctx->sleepers);
+	bool attention = up && ctx->inbox_live && (always || ctx->inbox_sleepers);
+
+	lockdep_assert_held(&q->fe->lock);
+	if (events != ctx->wants_events) {
+		ctx->wants_events = events;
+		if (events)
+			xnem_queue_want_events(q);
+		else if (up)
+			xnem_queue_unwant_events(q);
+	}
+	if (attention != ctx->wants_attention) {
+		ctx->wants_attention = attention;
+		if (attention)
+			attention_want(q);
+		else if (up)
+			attention_unwant(q);
+	}
+}
+
+/* Is it what a process asked for by XNEM_IOC_SUBMIT? */
+static bool is_submitted(u16 op)
+{
+	return op == XNEM_OP_PING || op == XNEM_OP_COPY || op == XNEM_OP_MESSAGE;
+}
+
+int xnem_queue_cancel(struct xnem_ctx *ctx, u64 user_data, u32 *count)
+{
+	struct xnem_fe_queue *q = xnem_ctx_queue(ctx);
+	struct xnem_fe *fe = ctx->fe;
+	int err = xnem_queue_state(fe);
+	struct xnem_rq *rq;
+	u32 i;
+
+	lockdep_assert_held(&fe->lock);
+	*count = 0;
+	if (err)
+		return err;
+	if (!(fe->features & XNEM_FEAT_CANCEL))
+		return -EOPNOTSUPP;
+	for (i = 0; i < q->nr_rqs; i++) {
+		struct xnem_request req = {
+			.op = cpu_to_le16(XNEM_OP_CANCEL),
+			.u.cancel.id = cpu_to_le32(i),
+		};
+
+		rq = &q->rqs[i];
+		if (!rq->busy || rq->ctx != ctx || !is_submitted(rq->op) ||
+		    rq->user_data != user_data)
+			continue;
+		/*
+		 * Once a request, or a process could use up what is kept for
+		 * ends.  The id is not given to another request before the
+		 * backend has seen this one: the ring keeps the order.
+		 */
+		if (!rq->cancelled) {
+			err = xnem_queue_post(fe, ctx, NULL, &req, true);
+			if (err)
+				break;
+			rq->cancelled = true;
+			xnem_stat_inc(fe, cancels);
+		}
+		++*count;
+	}
+	if (*count)
+		return 0;
+	return err ?: -ENOENT;
+}
+
 /* What a request's end means, by its operation.  @lost: without an answer. */
 static void finish(struct xnem_fe_queue *q, struct xnem_rq *rq, int error, u64 bytes_done,
 		   u64 data0, u64 data1, bool lost)
@@ -154,9 +281,15 @@ static void finish(struct xnem_fe_queue *q, struct xnem_rq *rq, int error, u64 b
 		xnem_queue_unwant_events(q);
 	if (rq->region)
 		rq->region->posted = false;
+	if (ctx && !lost) {
+		ctx->nr_completions++;
+		ctx->nr_errors += !!error;
+		ctx->nr_bytes += bytes_done;
+	}
 	switch (rq->op) {
 	case XNEM_OP_PING:
 	case XNEM_OP_COPY:
+	case XNEM_OP_MESSAGE:
 		xnem_stat_add(fe, bytes, bytes_done);
 		if (cpage && !lost)
 			xnem_ctx_cpage_done(ctx);
@@ -178,6 +311,9 @@ static void finish(struct xnem_fe_queue *q, struct xnem_rq *rq, int error, u64 b
 		break;
 	case XNEM_OP_CLOSE_CONTEXT:
 		xnem_ctx_ended(ctx);
+		break;
+	case XNEM_OP_CANCEL:
+		/* What it was about says itself how it ended. */
 		break;
 	}
 	rq->busy = false;
@@ -279,6 +415,12 @@ static irqreturn_t queue_event(int irq, void *arg)
 	spin_lock(&fe->lock);
 	xnem_stat_inc(fe, events_received);
 	drain(q);
+	attention_take(q);
+	if (q == &fe->queues[0] && (fe->features & XNEM_FEAT_WINDOW) &&
+	    READ_ONCE(q->header->attention.windows)) {
+		q->took = true;
+		xnem_window_wanted(fe);
+	}
 	xnem_queue_flush(fe);
 	/* By whomever since the last EOI: a process that polls takes as well. */
 	took = q->took;
@@ -468,9 +610,21 @@ fail_desc:
 	return err;
 }
 
+void xnem_queues_start(struct xnem_fe *fe)
+{
+	struct xnem_ctx *ctx;
+
+	spin_lock_irq(&fe->lock);
+	fe->phase = XNEM_FE_SETUP;
+	list_for_each_entry(ctx, &fe->contexts, entry)
+		xnem_ctx_wants(ctx);
+	spin_unlock_irq(&fe->lock);
+}
+
 void xnem_queues_teardown(struct xnem_fe *fe)
 {
 	struct xnem_fe_queue *q;
+	struct xnem_ctx *ctx;
 	u32 nr = fe->nr_queues, i;
 
 	if (!nr)
@@ -491,6 +645,12 @@ void xnem_queues_teardown(struct xnem_fe *fe)
 		}
 	}
 	xnem_regions_orphan(fe);
+	list_for_each_entry(ctx, &fe->contexts, entry)
+		xnem_ctx_wants(ctx);
+	for (q = fe->queues; q < fe->queues + nr; q++) {
+		q->want_events = 0;
+		q->want_attention = 0;
+	}
 	fe->nr_queues = 0;
 	spin_unlock_irq(&fe->lock);
 	wake_up_all(&fe->desc_wait);

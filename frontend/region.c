@@ -60,11 +60,12 @@ static void ctx_free(struct xnem_ctx *ctx)
 {
 	struct xnem_fe *fe = ctx->fe;
 
+	/* Who finds it by its number does so, and is done with it, under the lock. */
+	xa_erase(&fe->numbers, ctx->number);
 	spin_lock_irq(&fe->lock);
 	list_del(&ctx->entry);
 	fe->nr_contexts--;
 	spin_unlock_irq(&fe->lock);
-	ida_free(&fe->numbers, ctx->number);
 	mmdrop(ctx->mm);
 	idr_destroy(&ctx->handles);
 	xnem_pages_free(ctx);
@@ -90,9 +91,7 @@ void xnem_region_ended(struct xnem_region *region)
 	if (region->posted || region->state >= XNEM_REGION_ENDED)
 		return;
 	region->state = XNEM_REGION_ENDED;
-	/* A next backend does not know it: nothing more is to be put there. */
-	if (region->ctx->cpage == region)
-		region->ctx->cpage = NULL;
+	xnem_pages_ended(region);
 	list_del_init(&region->list); /* fe->pending */
 	list_add_tail(&region->list, &fe->ended);
 	xnem_reap_now(fe);
@@ -215,7 +214,7 @@ void xnem_regions_orphan(struct xnem_fe *fe)
 	}
 	list_for_each_entry(ctx, &fe->contexts, entry) {
 		xnem_ctx_ended(ctx);
-		wake_up_all(&ctx->wait);
+		xnem_ctx_wake(ctx);
 	}
 }
 

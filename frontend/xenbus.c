@@ -26,7 +26,7 @@ static void fe_release(struct kref *ref)
 {
 	struct xnem_fe *fe = container_of(ref, struct xnem_fe, ref);
 
-	ida_destroy(&fe->numbers);
+	xa_destroy(&fe->numbers);
 	kfree(fe);
 }
 
@@ -129,7 +129,7 @@ static int read_offers(struct xnem_fe *fe)
 	limits.region_pages = min(limits.region_pages, xnem_page_budget());
 	spin_lock_irq(&fe->lock);
 	fe->limits = limits;
-	fe->features = features & XNEM_FEAT_CPAGE;
+	fe->features = features & XNEM_FE_FEATURES;
 	fe->fabric_id = fabric_id;
 	fe->backend = xdev->otherend_id;
 	fe->max_pages = min(xnem_page_budget(), limits.pages);
@@ -229,7 +229,7 @@ static int setup(struct xnem_fe *fe)
 	if (err)
 		goto fail;
 	fe->closing = false;
-	fe->phase = XNEM_FE_SETUP;
+	xnem_queues_start(fe);
 	err = xenbus_switch_state(fe->xdev, XenbusStateInitialised);
 	if (err)
 		goto fail;
@@ -243,6 +243,8 @@ static void connected(struct xnem_fe *fe)
 {
 	spin_lock_irq(&fe->lock);
 	fe->phase = XNEM_FE_UP;
+	/* For who waits already. */
+	xnem_queue_flush(fe);
 	spin_unlock_irq(&fe->lock);
 	fe->failures = 0;
 	xenbus_switch_state(fe->xdev, XenbusStateConnected);
@@ -365,7 +367,7 @@ static int probe(struct xenbus_device *xdev, const struct xenbus_device_id *id)
 	INIT_LIST_HEAD(&fe->quarantine);
 	init_llist_head(&fe->dead_ctx);
 	init_waitqueue_head(&fe->desc_wait);
-	ida_init(&fe->numbers);
+	xa_init_flags(&fe->numbers, XA_FLAGS_ALLOC);
 	INIT_DELAYED_WORK(&fe->reap, xnem_reap);
 	INIT_WORK(&fe->break_work, break_work);
 	INIT_DELAYED_WORK(&fe->stuck_work, stuck_work);
@@ -427,7 +429,7 @@ static XNEM_REMOVE_TYPE remove(struct xenbus_device *xdev)
 	/* Whoever polls for the end of the device. */
 	spin_lock_irq(&fe->lock);
 	list_for_each_entry(ctx, &fe->contexts, entry)
-		wake_up_all(&ctx->wait);
+		xnem_ctx_wake(ctx);
 	spin_unlock_irq(&fe->lock);
 
 	/* Everything is ended now; give what is in quarantine its time. */

@@ -5,6 +5,7 @@
 #ifndef XNEM_COMPAT_H
 #define XNEM_COMPAT_H
 
+#include <linux/eventfd.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
 #include <xen/events.h>
@@ -107,6 +108,16 @@ static inline void xnem_vm_flags_mod(struct vm_area_struct *vma, unsigned long s
 #else
 	vma->vm_flags |= set;
 	vma->vm_flags &= ~clear;
+#endif
+}
+
+/* From any context. */
+static inline void xnem_eventfd_signal(struct eventfd_ctx *eventfd)
+{
+#if defined(XNEM_HAVE_EVENTFD_ONE)
+	eventfd_signal(eventfd);
+#else
+	eventfd_signal(eventfd, 1);
 #endif
 }
 

@@ -418,8 +418,9 @@ struct xnem_cancel {
 /**
  * XNEM_IOC_EVENTFD - an eventfd to signal
  *
- * It is signalled after a request has ended, however it is reported, and after
- * something has come into the inbox.  One a context; a new one replaces it.
+ * It is signalled after a request has ended, however it is reported, after
+ * something has come into the inbox, and when the backend or the device has
+ * gone.  One a context; a new one replaces it.
  *
  *   EBADF, EINVAL  not an eventfd
  */
