@@ -84,7 +84,7 @@ static int ioc_info(struct xnem_ctx *ctx, void __user *uarg)
 		arg.fabric_id = fe->fabric_id;
 		arg.max_inflight = fe->ctx_quota;
 		arg.max_region_bytes = (u64)fe->limits.region_pages << XNEM_PAGE_SHIFT;
-		arg.max_segments = 1;
+		arg.max_segments = fe->features & XNEM_FEAT_SEGMENTS ? XNEM_SEGMENTS_MAX : 1;
 		arg.queues = fe->nr_queues;
 	}
 	arg.pages_bytes = xnem_pages_bytes(ctx);
@@ -96,31 +96,6 @@ static int ioc_info(struct xnem_ctx *ctx, void __user *uarg)
 	}
 	spin_unlock_irq(&fe->lock);
 	return copy_to_user(uarg, &arg, sizeof(arg)) ? -EFAULT : 0;
-}
-
-static int ioc_register(struct xnem_ctx *ctx, void __user *uarg)
-{
-	struct xnem_register arg;
-	int err;
-
-	BUILD_BUG_ON(XNEM_REG_READ != XNEM_ACCESS_READ || XNEM_REG_WRITE != XNEM_ACCESS_WRITE);
-	if (copy_from_user(&arg, uarg, sizeof(arg)))
-		return -EFAULT;
-	if (!all_zero(arg.reserved, ARRAY_SIZE(arg.reserved)) || (arg.flags & ~XNEM_REG_ANY_USER) ||
-	    arg.nr_segments || arg.reserved0 || !arg.access ||
-	    (arg.access & ~(XNEM_REG_READ | XNEM_REG_WRITE)))
-		return -EINVAL;
-	arg.handle = 0;
-	arg.limit = 0;
-	memset(&arg.cookie, 0, sizeof(arg.cookie));
-	err = xnem_region_register(ctx, &arg);
-	if (copy_to_user(uarg, &arg, sizeof(arg))) {
-		/* Nobody would know its handle. */
-		if (!err)
-			xnem_region_deregister(ctx, arg.handle);
-		return -EFAULT;
-	}
-	return err;
 }
 
 static int ioc_deregister(struct xnem_ctx *ctx, void __user *uarg)
@@ -212,9 +187,11 @@ static int get_payload(const struct xnem_submit_req *from, u8 *payload)
 											  0;
 }
 
-static int submit_one(struct xnem_ctx *ctx, const struct xnem_submit_req *from, const u8 *payload)
+static int submit_one(struct xnem_ctx *ctx, const struct xnem_submit_req *from, const u8 *payload,
+		      struct xnem_cached **use)
 {
 	struct xnem_request req;
+	struct xnem_rq *rq;
 	u64 need;
 	int err = to_wire(from, payload, &req, &need);
 
@@ -226,20 +203,28 @@ static int submit_one(struct xnem_ctx *ctx, const struct xnem_submit_req *from, 
 		return xnem_queue_state(ctx->fe) ?: -EINVAL;
 	if (ctx->inflight + unfetched(ctx) >= ctx->fe->ctx_quota)
 		return xnem_queue_state(ctx->fe) ?: -EAGAIN;
+	if (!xnem_cache_lives(use[0]) || !xnem_cache_lives(use[1]))
+		return xnem_queue_state(ctx->fe) ?: -ENOTCONN;
 	err = xnem_queue_post(ctx->fe, ctx, NULL, &req, false);
-	if (!err)
-		ctx->inflight++;
-	return err;
+	if (err)
+		return err;
+	ctx->inflight++;
+	/* Its end gives them back. */
+	rq = &xnem_ctx_queue(ctx)->rqs[le32_to_cpu(req.id)];
+	rq->use[0] = use[0];
+	rq->use[1] = use[1];
+	return 0;
 }
 
 static int ioc_submit(struct xnem_ctx *ctx, void __user *uarg)
 {
 	struct xnem_submit_req reqs[CHUNK];
 	u8 payload[CHUNK][XNEM_MESSAGE_MAX];
+	struct xnem_cached *use[CHUNK][2];
 	struct xnem_fe *fe = ctx->fe;
 	struct xnem_submit arg;
 	int err = 0, later = 0;
-	u32 i, n;
+	u32 i, n, ready;
 
 	if (copy_from_user(&arg, uarg, sizeof(arg)))
 		return -EFAULT;
@@ -256,23 +241,33 @@ static int ioc_submit(struct xnem_ctx *ctx, void __user *uarg)
 			break;
 		}
 		/* Before the lock; those up to one that cannot be fetched are started. */
-		for (i = 0; i < n && !later; i++)
-			later = get_payload(&reqs[i], payload[i]);
-		if (later)
-			n = i - 1;
+		ready = xnem_cache_addresses(ctx, reqs, n, use, &later);
+		for (i = 0; i < ready; i++) {
+			err = get_payload(&reqs[i], payload[i]);
+			if (err)
+				break;
+		}
+		n = i;
+		later = err ?: later;
+		err = 0;
 		spin_lock_irq(&fe->lock);
 		/* What has ended by now makes room. */
 		xnem_queue_poll(ctx);
-		for (i = 0; i < n && !err; i++) {
-			err = submit_one(ctx, &reqs[i], payload[i]);
-			if (!err)
-				arg.submitted++;
+		for (i = 0; i < n; i++) {
+			err = submit_one(ctx, &reqs[i], payload[i], use[i]);
+			if (err)
+				break;
+			arg.submitted++;
 		}
 		err = err ?: later;
 		/* One notification for all, at the end; or before a lock break. */
 		if (err || arg.submitted == arg.count)
 			xnem_queue_flush(fe);
 		spin_unlock_irq(&fe->lock);
+		for (; i < ready; i++) {
+			xnem_cache_unuse(use[i][0]);
+			xnem_cache_unuse(use[i][1]);
+		}
 	}
 	if (err && arg.submitted) {
 		spin_lock_irq(&fe->lock);
@@ -484,6 +479,7 @@ static int ioc_stats(struct xnem_ctx *ctx, void __user *uarg)
 	arg.bytes = ctx->nr_bytes;
 	spin_unlock_irq(&fe->lock);
 	arg.inbox = xnem_pages_inbox_cons(ctx);
+	xnem_cache_stats(ctx, &arg);
 	return copy_to_user(uarg, &arg, sizeof(arg)) ? -EFAULT : 0;
 }
 
@@ -505,7 +501,7 @@ static long xnem_ioctl(struct file *file, unsigned int cmd, unsigned long uarg)
 	case XNEM_IOC_INFO:
 		return ioc_info(ctx, arg);
 	case XNEM_IOC_REGISTER:
-		return ioc_register(ctx, arg);
+		return xnem_ioc_register(ctx, arg);
 	case XNEM_IOC_DEREGISTER:
 		return ioc_deregister(ctx, arg);
 	case XNEM_IOC_SUBMIT:
@@ -518,6 +514,12 @@ static long xnem_ioctl(struct file *file, unsigned int cmd, unsigned long uarg)
 		return ioc_eventfd(ctx, arg);
 	case XNEM_IOC_STATS:
 		return ioc_stats(ctx, arg);
+	case XNEM_IOC_CACHE_GET:
+		return xnem_ioc_cache_get(ctx, arg);
+	case XNEM_IOC_CACHE_PUT:
+		return xnem_ioc_cache_put(ctx, arg);
+	case XNEM_IOC_CACHE_LIMIT:
+		return xnem_ioc_cache_limit(ctx, arg);
 	default:
 		return -ENOTTY;
 	}
@@ -577,6 +579,7 @@ static int xnem_open(struct inode *inode, struct file *file)
 	INIT_LIST_HEAD(&ctx->regions);
 	INIT_LIST_HEAD(&ctx->pending);
 	idr_init(&ctx->handles);
+	xnem_cache_init(ctx);
 	mutex_init(&ctx->handle_lock);
 	mutex_init(&ctx->fetch_lock);
 	init_waitqueue_head(&ctx->wait);

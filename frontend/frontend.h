@@ -5,6 +5,7 @@
  *   xenbus.c   the state machine: probe, connect, disconnect
  *   queue.c    rings: posting requests, taking completions, the event channel
  *   region.c   the life of a region, the end of a context, quarantine
+ *   cache.c    regions that are kept for the next use of the same memory
  *   page.c     a context's own pages: completion page, inbox, control page
  *   pin.c      memory: pinning, charging, granting, revoking
  *   chardev.c  /dev/xnem<N>: contexts, ioctls, waiting
@@ -13,7 +14,9 @@
  * Locks.  fe->lock (a spinlock, taken by the interrupt handler too) guards
  * rings, the request table, the states of regions and the lists of contexts.
  * Nothing that sleeps happens under it.  What must sleep after a completion
- * (revoking, unpinning, freeing) is done by fe->reap, a work item.
+ * (revoking, unpinning, freeing) is done by fe->reap, a work item.  A context's
+ * cache has a spinlock of its own, taken within fe->lock or alone: notifiers of
+ * the process' memory take it.
  *
  * Who holds whom.  A context holds the device; a request in flight, a region
  * that is not dead, and an open file hold the context.  The last put of a
@@ -24,6 +27,7 @@
 
 #include <linux/eventfd.h>
 #include <linux/idr.h>
+#include <linux/interval_tree.h>
 #include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/llist.h>
@@ -66,7 +70,7 @@
 /** Features this frontend uses when they are offered. */
 #define XNEM_FE_FEATURES                                                            \
 	(XNEM_FEAT_CPAGE | XNEM_FEAT_MESSAGE | XNEM_FEAT_NOTIFY | XNEM_FEAT_FENCE | \
-	 XNEM_FEAT_CANCEL)
+	 XNEM_FEAT_CANCEL | XNEM_FEAT_SEGMENTS)
 
 /** Counters of a device; "key value" lines in debugfs, in this order. */
 #define XNEM_FE_STATS(X)   \
@@ -87,6 +91,10 @@
 	X(revoked)         \
 	X(deferred)        \
 	X(desc_pages)      \
+	X(cache_hits)      \
+	X(cache_misses)    \
+	X(cache_stale)     \
+	X(cache_evicted)   \
 	X(error_pin)       \
 	X(error_memlock)   \
 	X(error_grants)    \
@@ -112,6 +120,7 @@ enum xnem_fe_phase {
 	XNEM_FE_UP,
 };
 
+struct xnem_cached;
 struct xnem_ctx;
 struct xnem_ctx_pages;
 struct xnem_region;
@@ -128,6 +137,8 @@ struct xnem_rq {
 	bool cancelled;
 	struct xnem_ctx *ctx;
 	struct xnem_region *region;
+	/** Copy: what it uses of the context's cache, source and destination. */
+	struct xnem_cached *use[2];
 	u64 user_data;
 	u64 length;
 };
@@ -254,6 +265,20 @@ enum xnem_region_state {
 	XNEM_REGION_DEAD,
 };
 
+/** A segment of a region: pages in a row. */
+struct xnem_piece {
+	/** In the process, when it was registered. */
+	u64 addr;
+	u64 length;
+	/** First byte within the first Xen page. */
+	u32 offset;
+	/** First Xen page within the first page of this kernel; 0 with 4 KiB. */
+	u32 first;
+	/** Its first Xen page among the region's, and its first page in pages[]. */
+	u32 xen;
+	u32 page;
+};
+
 struct xnem_region {
 	struct kref ref;
 	struct xnem_ctx *ctx;
@@ -273,21 +298,43 @@ struct xnem_region {
 	/** A context's pages: the frontend's, not a process's. */
 	bool cpage;
 	u32 access;
-	/** First Xen page within the first page of this kernel; 0 with 4 KiB. */
-	u32 first;
-	/** First byte within the first Xen page; bytes. */
-	u32 offset;
 	u64 length;
+	/** One or more; most regions have but one. */
+	struct xnem_piece *pieces;
+	struct xnem_piece one;
+	u32 nr_pieces;
+	/** Not for the cache: a notifier does not tell all that matters. */
+	bool transient;
+	/** Xen pages. */
+	u32 nr_xen;
 	struct page **pages;
 	u32 nr_pages;
 	/** Pages charged to mm->pinned_vm. */
 	u32 charged;
-	/** One a Xen page; those below nr_granted are granted or 0. */
+	/** One a Xen page, or none; those below nr_granted are granted or 0. */
 	u32 *refs;
 	u32 nr_refs;
 	u32 nr_granted;
 	/** Of these, still in use at the last try to revoke. */
 	u32 left;
+};
+
+/** Regions that are kept (cache.c). */
+struct xnem_cache {
+	spinlock_t lock;
+	/** Those that can be hit, by address. */
+	struct rb_root_cached tree;
+	/** All, by handle. */
+	struct idr entries;
+	/** Without a use, the least recently used one first; their Xen pages. */
+	struct list_head idle;
+	u64 idle_pages;
+	u64 max_pages;
+	/** To be deregistered, by the work. */
+	struct list_head ended;
+	struct work_struct work;
+	bool closed;
+	u64 hits, misses, stale, evicted;
 };
 
 /** One open of the device. */
@@ -337,6 +384,10 @@ struct xnem_ctx {
 	u64 nr_errors;
 	u64 nr_bytes;
 	struct list_head regions;
+	/** Regions ever; Xen pages that are pinned now. */
+	u64 registered;
+	atomic64_t pinned;
+	struct xnem_cache cache;
 	/** Regions by handle, under handle_lock. */
 	struct idr handles;
 	struct mutex handle_lock;
@@ -400,7 +451,33 @@ static inline struct xnem_fe_queue *xnem_ctx_queue(struct xnem_ctx *ctx)
 }
 
 /* region.c */
-int xnem_region_register(struct xnem_ctx *ctx, struct xnem_register *arg);
+
+/** Memory that is to become a region. */
+struct xnem_memory {
+	const struct xnem_seg *seg;
+	u32 nr;
+	u32 access;
+	/** XNEM_REG_* */
+	u32 flags;
+	u64 length;
+	/** Xen pages; filled in by xnem_memory_check(). */
+	u64 pages;
+};
+
+/** 0, or why it cannot be a region, as far as can be told without looking at it. */
+int xnem_memory_check(struct xnem_fe *fe, struct xnem_memory *mem);
+/**
+ * Make a region of what was checked; the caller holds it.  Or an ERR_PTR, and
+ * with -ENOMEM whether RLIMIT_MEMLOCK is the reason.  May drop cached regions
+ * to make room.  @entry: of the cache, for which it is made, or NULL.
+ */
+struct xnem_region *xnem_region_make(struct xnem_ctx *ctx, const struct xnem_memory *mem,
+				     struct xnem_cached *entry, bool *limit);
+/** Begin the end of a region; does not wait. */
+void xnem_region_let_go(struct xnem_region *region);
+/** Wait until it has ended; -EINTR or 0. */
+int xnem_region_wait(struct xnem_region *region);
+int xnem_ioc_register(struct xnem_ctx *ctx, void __user *uarg);
 int xnem_region_deregister(struct xnem_ctx *ctx, u32 handle);
 /**
  * A region of @pages Xen pages within the device's budget, or an ERR_PTR.
@@ -432,11 +509,45 @@ void xnem_ctx_put(struct xnem_ctx *ctx);
 
 /* pin.c */
 /** Pin and charge; fills pages and nr_pages. Returns 0 or a negative errno. */
-int xnem_pin(struct xnem_region *region, u64 addr, bool *limit);
+int xnem_pin(struct xnem_region *region, bool *limit);
 void xnem_unpin(struct xnem_region *region);
 int xnem_grant(struct xnem_region *region);
 /** Revoke what can be; returns the number of references still in use. */
 u32 xnem_revoke(struct xnem_region *region);
+/** The page that has Xen page @i of a region, and its frame number for Xen. */
+struct page *xnem_region_page(const struct xnem_region *region, u32 i);
+unsigned long xnem_region_gfn(const struct xnem_region *region, u32 i);
+
+/* cache.c */
+void xnem_cache_init(struct xnem_ctx *ctx);
+/** The context ends: what was got is given back, nothing is kept any more. */
+void xnem_cache_close(struct xnem_ctx *ctx);
+void xnem_cache_free(struct xnem_ctx *ctx);
+/** The backend is gone, and with it all regions (fe->lock held). */
+void xnem_cache_orphan(struct xnem_ctx *ctx);
+/** As xnem_pin(), for an entry that a notifier watches. */
+int xnem_cache_pin(struct xnem_cached *entry, struct xnem_region *region, bool *limit);
+/**
+ * Deregister about @pages Xen pages that nobody uses, of this process and, with
+ * @device, of others.  Returns 1 when some went, 0 when there are none, -EINTR.
+ */
+int xnem_cache_shrink(struct xnem_ctx *ctx, u64 pages, bool device);
+/**
+ * Put regions in the place of addresses in the first @n requests.  Returns how
+ * many requests are ready; fewer than @n: @err says why.  What @use then holds
+ * goes to the requests, or is given back.
+ */
+u32 xnem_cache_addresses(struct xnem_ctx *ctx, struct xnem_submit_req *reqs, u32 n,
+			 struct xnem_cached *(*use)[2], int *err);
+/** Does the region of this use still live? NULL: there is none to. (fe->lock held) */
+bool xnem_cache_lives(const struct xnem_cached *use);
+/** A use ends; NULL is none.  From any context. */
+void xnem_cache_unuse(struct xnem_cached *use);
+int xnem_ioc_cache_get(struct xnem_ctx *ctx, void __user *uarg);
+int xnem_ioc_cache_put(struct xnem_ctx *ctx, void __user *uarg);
+int xnem_ioc_cache_limit(struct xnem_ctx *ctx, void __user *uarg);
+/** Fill in what regions and the cache know. */
+void xnem_cache_stats(struct xnem_ctx *ctx, struct xnem_stats *stats);
 
 /* page.c */
 /** Bytes a process maps; 0: none are offered (fe->lock held). */

@@ -143,7 +143,7 @@ static int pages_share(struct xnem_region *region, const struct xnem_ctx_pages *
 	region->cpage = true;
 	region->access = XNEM_ACCESS_READ | XNEM_ACCESS_WRITE;
 	/* Without an inbox the control page is between process and kernel. */
-	region->first = p->slots ? PAGE_CONTROL : PAGE_CPAGE;
+	region->one.first = p->slots ? PAGE_CONTROL : PAGE_CPAGE;
 	region->pages = kvmalloc_array(p->nr, sizeof(*region->pages), GFP_KERNEL);
 	if (!region->pages)
 		return -ENOMEM;
@@ -156,7 +156,7 @@ static int pages_share(struct xnem_region *region, const struct xnem_ctx_pages *
 	if (err)
 		return err;
 
-	req.u.open.cpage_ref = cpu_to_le32(region->refs[PAGE_CPAGE - region->first]);
+	req.u.open.cpage_ref = cpu_to_le32(region->refs[PAGE_CPAGE - region->one.first]);
 	if (p->slots) {
 		req.u.open.flags = cpu_to_le32(XNEM_OPEN_INBOX);
 		req.u.open.control_ref = cpu_to_le32(region->refs[PAGE_CONTROL]);

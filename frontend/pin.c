@@ -7,11 +7,15 @@
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
+#include <linux/uaccess.h>
 
 #include "frontend.h"
 
 /* Xen pages in a page of this kernel: 1 on x86, 4 or 16 with larger pages. */
 #define XEN_PER_PAGE (PAGE_SIZE / XNEM_PAGE_SIZE)
+
+/* Bytes pinned in one go. */
+#define PIN_CHUNK (16ul << 20)
 
 /*
  * How memory of @vma must be pinned for @access, or why it cannot be.
@@ -72,61 +76,90 @@ static int charge(struct xnem_region *region, u32 pages, bool *limit)
 	return 0;
 }
 
-int xnem_pin(struct xnem_region *region, u64 addr, bool *limit)
+/*
+ * Pin what one mapping has of [@at, @end), or some of it.  @stack: there is
+ * none yet, but a stack would grow there.
+ */
+static int pin_some(struct xnem_region *region, unsigned long at, unsigned long end, bool *stack)
 {
-	struct xnem_fe *fe = region->ctx->fe;
-	struct mm_struct *mm = current->mm;
-	unsigned long start = addr & PAGE_MASK;
-	unsigned long end = PAGE_ALIGN(addr + region->length);
-	unsigned long at = start;
-	u32 nr = (end - start) >> PAGE_SHIFT;
+	struct vm_area_struct *vma = find_vma(current->mm, at);
+	unsigned int flags;
+	long got;
 	int err;
 
+	if (!vma || vma->vm_start > at) {
+		*stack = vma && (vma->vm_flags & VM_GROWSDOWN);
+		return -EFAULT;
+	}
+	err = vma_pin_flags(vma, region->access, &flags);
+	if (err)
+		return err;
+	/* What such a mapping shows can change without anything being unmapped. */
+	if (!(vma->vm_flags & (VM_MAYSHARE | VM_WRITE)))
+		region->transient = true;
+	end = min(end, vma->vm_end);
+	got = xnem_pin_user_pages(at, (end - at) >> PAGE_SHIFT, flags,
+				  region->pages + region->nr_pages);
+	if (got <= 0)
+		return got ? got : -EFAULT;
+	/* Fewer than asked for: the caller goes on from there, or learns why not. */
+	while (got--)
+		if (page_unfit(region->pages[region->nr_pages++]))
+			err = -EOPNOTSUPP;
+	return err;
+}
+
+static int pin_piece(struct xnem_region *region, const struct xnem_piece *piece)
+{
+	unsigned long start = piece->addr & PAGE_MASK;
+	unsigned long end = PAGE_ALIGN(piece->addr + piece->length);
+	unsigned long at = start, grown = 0;
+	bool stack;
+	int err;
+	u8 byte;
+
+	while (at < end) {
+		stack = false;
+		mmap_read_lock(current->mm);
+		err = pin_some(region, at, min(end, at + PIN_CHUNK), &stack);
+		mmap_read_unlock(current->mm);
+		/* As it would for a system call that writes there. */
+		if (err == -EFAULT && stack && grown != at && !get_user(byte, (u8 __user *)at)) {
+			grown = at;
+			continue;
+		}
+		if (err)
+			return err;
+		at = start + ((unsigned long)(region->nr_pages - piece->page) << PAGE_SHIFT);
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		cond_resched();
+	}
+	return 0;
+}
+
+int xnem_pin(struct xnem_region *region, bool *limit)
+{
+	struct xnem_fe *fe = region->ctx->fe;
+	const struct xnem_piece *last = &region->pieces[region->nr_pieces - 1];
+	u32 nr, i;
+	int err;
+
+	nr = last->page + DIV_ROUND_UP(region->nr_xen - last->xen + last->first, XEN_PER_PAGE);
 	err = charge(region, nr, limit);
 	if (err)
 		return err;
+	region->transient = false;
 	region->pages = kvmalloc_array(nr, sizeof(*region->pages), GFP_KERNEL | __GFP_NOWARN);
 	if (!region->pages) {
 		xnem_unpin(region);
 		return -ENOMEM;
 	}
-
-	mmap_read_lock(mm);
-	while (at < end) {
-		struct vm_area_struct *vma = find_vma(mm, at);
-		unsigned int flags;
-		unsigned long upto;
-		long got;
-
-		if (!vma || vma->vm_start > at) {
-			err = -EFAULT;
-			break;
-		}
-		err = vma_pin_flags(vma, region->access, &flags);
-		if (err)
-			break;
-		upto = min(end, vma->vm_end);
-		got = xnem_pin_user_pages(at, (upto - at) >> PAGE_SHIFT, flags,
-					  region->pages + region->nr_pages);
-		if (got <= 0) {
-			err = got ? got : -EFAULT;
-			break;
-		}
-		/* Fewer than asked for: go on from there, or learn why not. */
-		while (got--)
-			if (page_unfit(region->pages[region->nr_pages++]))
-				err = -EOPNOTSUPP;
-		if (err)
-			break;
-		at = start + ((unsigned long)region->nr_pages << PAGE_SHIFT);
-		if (fatal_signal_pending(current)) {
-			err = -EINTR;
-			break;
-		}
-	}
-	mmap_read_unlock(mm);
+	for (i = 0; i < region->nr_pieces && !err; i++)
+		err = pin_piece(region, &region->pieces[i]);
 
 	xnem_stat_add(fe, pinned, region->nr_pages);
+	atomic64_add((u64)region->nr_pages * XEN_PER_PAGE, &region->ctx->pinned);
 	if (err) {
 		xnem_stat_inc(fe, error_pin);
 		xnem_unpin(region);
@@ -135,10 +168,23 @@ int xnem_pin(struct xnem_region *region, u64 addr, bool *limit)
 	return 0;
 }
 
+/* In steps: there may be millions. */
+static void unpin_pages(struct xnem_region *region)
+{
+	u32 done = 0, nr;
+
+	while (done < region->nr_pages) {
+		nr = min_t(u32, region->nr_pages - done, PIN_CHUNK >> PAGE_SHIFT);
+		unpin_user_pages_dirty_lock(region->pages + done, nr,
+					    region->access & XNEM_ACCESS_WRITE);
+		done += nr;
+		cond_resched();
+	}
+}
+
 void xnem_unpin(struct xnem_region *region)
 {
 	struct xnem_ctx *ctx = region->ctx;
-
 	u32 i;
 
 	if (region->cpage) {
@@ -146,9 +192,9 @@ void xnem_unpin(struct xnem_region *region)
 		for (i = 0; i < region->nr_pages; i++)
 			put_page(region->pages[i]);
 	} else if (region->nr_pages) {
-		unpin_user_pages_dirty_lock(region->pages, region->nr_pages,
-					    region->access & XNEM_ACCESS_WRITE);
+		unpin_pages(region);
 		xnem_stat_add(ctx->fe, unpinned, region->nr_pages);
+		atomic64_sub((u64)region->nr_pages * XEN_PER_PAGE, &ctx->pinned);
 	}
 	kvfree(region->pages);
 	region->pages = NULL;
@@ -157,11 +203,50 @@ void xnem_unpin(struct xnem_region *region)
 	region->charged = 0;
 }
 
+/* The piece that has Xen page @i. */
+static const struct xnem_piece *piece_of(const struct xnem_region *region, u32 i)
+{
+	u32 low = 0, high = region->nr_pieces, mid;
+
+	while (high - low > 1) {
+		mid = low + (high - low) / 2;
+		if (region->pieces[mid].xen <= i)
+			low = mid;
+		else
+			high = mid;
+	}
+	return &region->pieces[low];
+}
+
+/* Where Xen page @i of a region is: a page, and which Xen page of it. */
+static struct page *locate(const struct xnem_region *region, u32 i, u32 *within)
+{
+	const struct xnem_piece *piece = piece_of(region, i);
+	u32 at = piece->first + (i - piece->xen);
+
+	*within = at % XEN_PER_PAGE;
+	return region->pages[piece->page + at / XEN_PER_PAGE];
+}
+
+struct page *xnem_region_page(const struct xnem_region *region, u32 i)
+{
+	u32 within;
+
+	return locate(region, i, &within);
+}
+
+unsigned long xnem_region_gfn(const struct xnem_region *region, u32 i)
+{
+	u32 within;
+	struct page *page = locate(region, i, &within);
+
+	return xen_page_to_gfn(page) + within;
+}
+
 int xnem_grant(struct xnem_region *region)
 {
 	struct xnem_fe *fe = region->ctx->fe;
 	bool readonly = !(region->access & XNEM_ACCESS_WRITE);
-	u32 first = region->first;
 	grant_ref_t head;
 	u32 i;
 
@@ -175,12 +260,11 @@ int xnem_grant(struct xnem_region *region)
 		return -ENOSPC;
 	}
 	for (i = 0; i < region->nr_refs; i++) {
-		struct page *page = region->pages[(first + i) / XEN_PER_PAGE];
-		unsigned long gfn = xen_page_to_gfn(page) + (first + i) % XEN_PER_PAGE;
 		int ref = gnttab_claim_grant_reference(&head);
 
 		/* Cannot fail: as many were allocated as are claimed. */
-		gnttab_grant_foreign_access_ref(ref, fe->backend, gfn, readonly);
+		gnttab_grant_foreign_access_ref(ref, fe->backend, xnem_region_gfn(region, i),
+						readonly);
 		region->refs[i] = ref;
 	}
 	region->nr_granted = region->nr_refs;

@@ -63,12 +63,15 @@ int xnem_queue_post(struct xnem_fe *fe, struct xnem_ctx *ctx, struct xnem_region
 	rq->cancelled = false;
 	rq->ctx = ctx;
 	rq->region = region;
+	rq->use[0] = NULL;
+	rq->use[1] = NULL;
 	if (region)
 		region->posted = true;
 	rq->user_data = le64_to_cpu(req->user_data);
 	rq->length = rq->op == XNEM_OP_COPY ? le64_to_cpu(req->u.copy.length) : 0;
 	if (rq->op == XNEM_OP_REGISTER)
-		rq->uses_desc = req->u.reg.flags & cpu_to_le32(XNEM_REGION_INDIRECT);
+		rq->uses_desc = req->u.reg.flags &
+				cpu_to_le32(XNEM_REGION_INDIRECT | XNEM_REGION_SEGMENTS);
 
 	req->id = cpu_to_le32(id);
 	req->context = cpu_to_le32(ctx ? ctx->number : 0);
@@ -316,6 +319,8 @@ static void finish(struct xnem_fe_queue *q, struct xnem_rq *rq, int error, u64 b
 		/* What it was about says itself how it ended. */
 		break;
 	}
+	xnem_cache_unuse(rq->use[0]);
+	xnem_cache_unuse(rq->use[1]);
 	rq->busy = false;
 	rq->ctx = NULL;
 	rq->region = NULL;

@@ -18,6 +18,7 @@
 #include <linux/freezer.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
+#include <linux/uaccess.h>
 
 #include "frontend.h"
 
@@ -29,6 +30,8 @@ static void region_free(struct kref *ref)
 	struct xnem_region *region = container_of(ref, struct xnem_region, ref);
 
 	kvfree(region->refs);
+	if (region->pieces != &region->one)
+		kvfree(region->pieces);
 	kfree(region);
 }
 
@@ -68,6 +71,7 @@ static void ctx_free(struct xnem_ctx *ctx)
 	spin_unlock_irq(&fe->lock);
 	mmdrop(ctx->mm);
 	idr_destroy(&ctx->handles);
+	xnem_cache_free(ctx);
 	xnem_pages_free(ctx);
 	kvfree(ctx->done);
 	kfree(ctx);
@@ -111,6 +115,9 @@ static bool region_end(struct xnem_region *region)
 	int err;
 
 	region->state = XNEM_REGION_ENDING;
+	/* It ends with the context, for which nothing more may be posted. */
+	if (region->ctx->closing)
+		return true;
 	err = xnem_queue_post(fe, region->ctx, region, &req, true);
 	if (err == -EAGAIN) {
 		list_add_tail(&region->list, &fe->pending);
@@ -169,6 +176,7 @@ void xnem_ctx_close(struct xnem_ctx *ctx)
 	/* No call is under way: the last reference to the file is gone. */
 	idr_for_each_entry(&ctx->handles, region, handle)
 		xnem_region_put(region);
+	xnem_cache_close(ctx);
 
 	spin_lock_irq(&fe->lock);
 	ctx->closing = true;
@@ -191,10 +199,12 @@ void xnem_region_registered(struct xnem_region *region, int error, u64 id, u64 k
 		region->backend_id = id;
 		region->key = key;
 		region->state = XNEM_REGION_LIVE;
-		if (!region->cpage)
+		if (!region->cpage) {
 			xnem_stat_inc(ctx->fe, registered);
+			ctx->registered++;
+		}
 		/* A completion page ends with its context only. */
-		if (region->abandoned && !ctx->closing && !region->cpage)
+		if (region->abandoned && !region->cpage)
 			region_end(region);
 	}
 	wake_up_all(&ctx->wait);
@@ -214,6 +224,7 @@ void xnem_regions_orphan(struct xnem_fe *fe)
 	}
 	list_for_each_entry(ctx, &fe->contexts, entry) {
 		xnem_ctx_ended(ctx);
+		xnem_cache_orphan(ctx);
 		xnem_ctx_wake(ctx);
 	}
 }
@@ -244,13 +255,12 @@ static void retry_pending(struct xnem_fe *fe)
 /* The device goes: what is still in use keeps its page, not the pin. */
 static void defer_rest(struct xnem_region *region)
 {
-	u32 first = region->first, i;
+	u32 i;
 
 	for (i = 0; i < region->nr_granted; i++) {
 		if (!region->refs[i])
 			continue;
-		xnem_defer_revoke(region->refs[i],
-				  region->pages[(first + i) / (PAGE_SIZE / XNEM_PAGE_SIZE)]);
+		xnem_defer_revoke(region->refs[i], xnem_region_page(region, i));
 		region->refs[i] = 0;
 		xnem_stat_inc(region->ctx->fe, deferred);
 	}
@@ -331,24 +341,59 @@ void xnem_reap(struct work_struct *work)
 	xnem_fe_put(fe);
 }
 
-/*
- * Write the references of a large region to the descriptor pages; the caller
- * has taken them.
- */
-static u32 describe(struct xnem_fe *fe, const struct xnem_region *region, xnem_le32 *refs)
+/* Pages of the segment table. */
+static u32 table_pages(const struct xnem_region *region)
 {
-	u32 nr = DIV_ROUND_UP(region->nr_refs, XNEM_DESC_REFS);
+	return region->nr_pieces > 1 ? DIV_ROUND_UP(region->nr_pieces, XNEM_DESC_SEGMENTS) : 0;
+}
+
+/* Do the references of @pages Xen pages go to descriptor pages? */
+static bool indirect(u64 pages, u32 tables)
+{
+	return pages + tables > XNEM_INLINE_REFS;
+}
+
+/* The segment table, to the descriptor pages from @page on. */
+static void describe_pieces(struct xnem_fe *fe, const struct xnem_region *region, u32 page)
+{
 	u32 i;
 
-	for (i = 0; i < region->nr_refs; i++) {
-		xnem_le32 *page = fe->desc[i / XNEM_DESC_REFS];
+	for (i = 0; i < region->nr_pieces; i++) {
+		struct xnem_segment *seg = fe->desc[page + i / XNEM_DESC_SEGMENTS];
 
-		page[i % XNEM_DESC_REFS] = cpu_to_le32(region->refs[i]);
+		seg += i % XNEM_DESC_SEGMENTS;
+		seg->length = cpu_to_le64(region->pieces[i].length);
+		seg->offset = cpu_to_le32(region->pieces[i].offset);
+		seg->pad = 0;
 	}
-	for (i = 0; i < nr; i++)
-		refs[i] = cpu_to_le32(fe->desc_ref[i]);
-	xnem_stat_add(fe, desc_pages, nr);
-	return nr;
+}
+
+/*
+ * Fill in what a register request refers to; the descriptor pages that it
+ * needs for that were taken by the caller.
+ */
+static void describe(struct xnem_fe *fe, const struct xnem_region *region, struct xnem_request *req)
+{
+	u32 tables = table_pages(region), n = 0, desc = 0, i;
+
+	if (!(req->u.reg.flags & cpu_to_le32(XNEM_REGION_INDIRECT))) {
+		for (; n < region->nr_refs; n++)
+			req->u.reg.ref[n] = cpu_to_le32(region->refs[n]);
+	} else {
+		for (i = 0; i < region->nr_refs; i++) {
+			xnem_le32 *page = fe->desc[i / XNEM_DESC_REFS];
+
+			page[i % XNEM_DESC_REFS] = cpu_to_le32(region->refs[i]);
+		}
+		for (; desc < DIV_ROUND_UP(region->nr_refs, XNEM_DESC_REFS); desc++)
+			req->u.reg.ref[n++] = cpu_to_le32(fe->desc_ref[desc]);
+	}
+	if (tables) {
+		describe_pieces(fe, region, desc);
+		for (i = 0; i < tables; i++)
+			req->u.reg.ref[n++] = cpu_to_le32(fe->desc_ref[desc++]);
+	}
+	xnem_stat_add(fe, desc_pages, desc);
 }
 
 static bool take_desc(struct xnem_fe *fe, u32 life, int *err)
@@ -367,7 +412,7 @@ static bool take_desc(struct xnem_fe *fe, u32 life, int *err)
 }
 
 /* The descriptor pages are given back by the answer, or here when nothing was posted. */
-int xnem_region_post(struct xnem_region *region, struct xnem_request *req, bool indirect)
+int xnem_region_post(struct xnem_region *region, struct xnem_request *req, bool has_desc)
 {
 	struct xnem_ctx *ctx = region->ctx;
 	struct xnem_fe *fe = ctx->fe;
@@ -376,8 +421,8 @@ int xnem_region_post(struct xnem_region *region, struct xnem_request *req, bool 
 	do {
 		spin_lock_irq(&fe->lock);
 		err = fe->life == region->life ? xnem_queue_state(fe) : -ENOTCONN;
-		if (!err && indirect)
-			describe(fe, region, req->u.reg.ref);
+		if (!err && req->op == cpu_to_le16(XNEM_OP_REGISTER))
+			describe(fe, region, req);
 		if (!err)
 			err = xnem_queue_post(fe, ctx, region, req, true);
 		if (!err) {
@@ -392,7 +437,7 @@ int xnem_region_post(struct xnem_region *region, struct xnem_request *req, bool 
 	} while (err == -EAGAIN);
 	if (err) {
 		spin_lock_irq(&fe->lock);
-		if (indirect && fe->life == region->life) {
+		if (has_desc && fe->life == region->life) {
 			fe->desc_busy = false;
 			wake_up(&fe->desc_wait);
 		}
@@ -416,31 +461,36 @@ int xnem_region_post(struct xnem_region *region, struct xnem_request *req, bool 
 static int register_at_backend(struct xnem_region *region, u32 flags)
 {
 	struct xnem_fe *fe = region->ctx->fe;
-	bool indirect = region->nr_refs > XNEM_INLINE_REFS;
+	u32 tables = table_pages(region), wire = 0;
 	struct xnem_request req = {
 		.op = cpu_to_le16(XNEM_OP_REGISTER),
 		.u.reg = {
 			.length = cpu_to_le64(region->length),
-			.offset = cpu_to_le32(region->offset),
 			.access = cpu_to_le32(region->access),
-			.flags = cpu_to_le32((flags & XNEM_REG_ANY_USER ? XNEM_REGION_ANY_TAG : 0) |
-					     (indirect ? XNEM_REGION_INDIRECT : 0)),
-			.nr_pages = cpu_to_le32(region->nr_refs),
+			.nr_pages = cpu_to_le32(region->nr_xen),
 		},
 	};
+	bool has_desc;
 	int err = 0;
-	u32 i;
 
-	if (indirect) {
+	if (flags & XNEM_REG_ANY_USER)
+		wire |= XNEM_REGION_ANY_TAG;
+	if (flags & XNEM_REG_ONCE)
+		wire |= XNEM_REGION_ONCE;
+	if (tables)
+		wire |= XNEM_REGION_SEGMENTS;
+	if (indirect(region->nr_refs, tables))
+		wire |= XNEM_REGION_INDIRECT;
+	req.u.reg.flags = cpu_to_le32(wire);
+	req.u.reg.offset = cpu_to_le32(tables ? region->nr_pieces : region->pieces[0].offset);
+	has_desc = wire & (XNEM_REGION_INDIRECT | XNEM_REGION_SEGMENTS);
+	if (has_desc) {
 		if (wait_event_freezable(fe->desc_wait, take_desc(fe, region->life, &err)))
 			return -EINTR;
 		if (err)
 			return err;
-	} else {
-		for (i = 0; i < region->nr_refs; i++)
-			req.u.reg.ref[i] = cpu_to_le32(region->refs[i]);
 	}
-	return xnem_region_post(region, &req, indirect);
+	return xnem_region_post(region, &req, has_desc);
 }
 
 struct xnem_region *xnem_region_new(struct xnem_ctx *ctx, u32 pages)
@@ -456,6 +506,9 @@ struct xnem_region *xnem_region_new(struct xnem_ctx *ctx, u32 pages)
 	region->ctx = ctx;
 	region->state = XNEM_REGION_NEW;
 	region->nr_refs = pages;
+	region->nr_xen = pages;
+	region->pieces = &region->one;
+	region->nr_pieces = 1;
 
 	/* Of this device, and of all: one table serves them, disks and network. */
 	fits_all = atomic_add_return(pages, &used_pages) <= xnem_page_budget();
@@ -498,61 +551,241 @@ void xnem_region_fail(struct xnem_region *region, int err)
 	xnem_region_put(region);
 }
 
-int xnem_region_register(struct xnem_ctx *ctx, struct xnem_register *arg)
+int xnem_memory_check(struct xnem_fe *fe, struct xnem_memory *mem)
 {
-	struct xnem_fe *fe = ctx->fe;
-	struct xnem_region *region;
-	bool limit = false;
-	u64 pages;
+	u64 sum = 0, pages = 0;
+	u32 i;
 	int err;
 
-	arg->addr = untagged_addr(arg->addr);
-	if (!arg->length || arg->addr + arg->length < arg->addr)
+	for (i = 0; i < mem->nr; i++) {
+		u64 addr = untagged_addr(mem->seg[i].addr);
+		u64 length = mem->seg[i].length;
+
+		/* Bounded by what is left, so that the sum cannot wrap. */
+		if (!length || addr + length < addr || length > mem->length - sum)
+			return -EINVAL;
+		sum += length;
+	}
+	if (sum != mem->length)
 		return -EINVAL;
-	if (arg->addr + arg->length > TASK_SIZE_MAX)
-		return -EFAULT;
+	for (i = 0; i < mem->nr; i++) {
+		u64 addr = untagged_addr(mem->seg[i].addr);
+		u64 length = mem->seg[i].length;
+
+		if (addr + length > TASK_SIZE_MAX)
+			return -EFAULT;
+		pages += xnem_pages_of(addr & (XNEM_PAGE_SIZE - 1), length);
+	}
+	mem->pages = pages;
 	err = xnem_queue_state(fe);
 	if (err)
 		return err;
-	pages = xnem_pages_of(arg->addr & (XNEM_PAGE_SIZE - 1), arg->length);
-	if (pages > fe->limits.region_pages)
-		return -E2BIG;
-	if (!fe->trusted && ((arg->addr | arg->length) & (XNEM_PAGE_SIZE - 1)))
+	if (mem->nr > 1 && !(fe->features & XNEM_FEAT_SEGMENTS))
+		return -EINVAL;
+	if ((mem->flags & XNEM_REG_ONCE) && !(fe->features & XNEM_FEAT_SEGMENTS))
 		return -EOPNOTSUPP;
+	for (i = 0; i < mem->nr && !fe->trusted; i++)
+		if ((mem->seg[i].addr | mem->seg[i].length) & (XNEM_PAGE_SIZE - 1))
+			return -EOPNOTSUPP;
+	return 0;
+}
 
-	region = xnem_region_new(ctx, pages);
+/* Can it be granted as a whole, with nothing else there? */
+static bool fits_whole(const struct xnem_fe *fe, const struct xnem_memory *mem)
+{
+	u32 tables = mem->nr > 1 ? DIV_ROUND_UP(mem->nr, XNEM_DESC_SEGMENTS) : 0;
+
+	return mem->pages <= fe->limits.region_pages &&
+	       mem->pages <= (XNEM_INLINE_REFS - tables) * XNEM_DESC_REFS;
+}
+
+static int set_pieces(struct xnem_region *region, const struct xnem_memory *mem)
+{
+	u32 xen = 0, page = 0, i;
+
+	if (mem->nr > 1) {
+		struct xnem_piece *pieces = kvcalloc(mem->nr, sizeof(*pieces), GFP_KERNEL);
+
+		if (!pieces)
+			return -ENOMEM;
+		region->pieces = pieces;
+	}
+	region->nr_pieces = mem->nr;
+	for (i = 0; i < mem->nr; i++) {
+		struct xnem_piece *piece = &region->pieces[i];
+		u32 nr;
+
+		piece->addr = untagged_addr(mem->seg[i].addr);
+		piece->length = mem->seg[i].length;
+		piece->offset = piece->addr & (XNEM_PAGE_SIZE - 1);
+		piece->first = (piece->addr & ~PAGE_MASK) >> XNEM_PAGE_SHIFT;
+		piece->xen = xen;
+		piece->page = page;
+		nr = xnem_pages_of(piece->offset, piece->length);
+		xen += nr;
+		page += DIV_ROUND_UP(piece->first + nr, PAGE_SIZE / XNEM_PAGE_SIZE);
+	}
+	return 0;
+}
+
+static struct xnem_region *region_try(struct xnem_ctx *ctx, const struct xnem_memory *mem,
+				      struct xnem_cached *entry, bool *limit)
+{
+	struct xnem_region *region;
+	int err;
+
+	region = xnem_region_new(ctx, mem->pages);
 	if (IS_ERR(region))
-		return PTR_ERR(region);
-	region->access = arg->access;
-	region->offset = arg->addr & (XNEM_PAGE_SIZE - 1);
-	region->first = (arg->addr & ~PAGE_MASK) >> XNEM_PAGE_SHIFT;
-	region->length = arg->length;
-
-	err = xnem_pin(region, arg->addr, &limit);
-	arg->limit = limit;
+		return region;
+	region->access = mem->access;
+	region->length = mem->length;
+	err = set_pieces(region, mem);
+	if (!err)
+		err = entry ? xnem_cache_pin(entry, region, limit) : xnem_pin(region, limit);
 	if (!err)
 		err = xnem_grant(region);
 	if (!err)
-		err = register_at_backend(region, arg->flags);
-	if (!err) {
-		mutex_lock(&ctx->handle_lock);
-		err = idr_alloc_cyclic(&ctx->handles, region, 1, 0, GFP_KERNEL);
-		mutex_unlock(&ctx->handle_lock);
-		if (err > 0) {
-			/* The handle holds the region now. */
-			arg->handle = err;
-			arg->cookie.id = region->backend_id;
-			arg->cookie.key = region->key;
-			return 0;
-		}
-	}
+		err = register_at_backend(region, mem->flags);
+	if (!err)
+		return region;
 	xnem_region_fail(region, err);
+	return ERR_PTR(err);
+}
+
+struct xnem_region *xnem_region_make(struct xnem_ctx *ctx, const struct xnem_memory *mem,
+				     struct xnem_cached *entry, bool *limit)
+{
+	struct xnem_region *region;
+	int err, more;
+
+	if (!fits_whole(ctx->fe, mem))
+		return ERR_PTR(-E2BIG);
+	for (;;) {
+		*limit = false;
+		region = region_try(ctx, mem, entry, limit);
+		if (!IS_ERR(region))
+			return region;
+		err = PTR_ERR(region);
+		if (err != -ENOMEM && err != -ENOSPC && err != -EMFILE)
+			return region;
+		/* Each round something goes that was kept without being used. */
+		more = xnem_cache_shrink(ctx, err == -EMFILE ? 1 : mem->pages, err != -ENOMEM);
+		if (more < 0)
+			return ERR_PTR(more);
+		if (!more)
+			return region;
+	}
+}
+
+/* What a process says of its memory, checked as far as that needs no backend. */
+static int memory_from_user(const struct xnem_register *arg, struct xnem_seg *one,
+			    struct xnem_memory *mem, struct xnem_seg **table)
+{
+	u32 nr = arg->nr_segments;
+
+	*table = NULL;
+	if ((arg->flags & ~(XNEM_REG_ANY_USER | XNEM_REG_ONCE | XNEM_REG_WINDOWED)) ||
+	    arg->reserved0 || arg->reserved[0] || arg->reserved[1] || arg->reserved[2] ||
+	    !arg->access || (arg->access & ~(XNEM_REG_READ | XNEM_REG_WRITE)) ||
+	    nr > XNEM_SEGMENTS_MAX)
+		return -EINVAL;
+	one->addr = arg->addr;
+	one->length = arg->length;
+	mem->seg = one;
+	mem->nr = 1;
+	mem->length = arg->length;
+	mem->access = arg->access;
+	mem->flags = arg->flags;
+	if (!nr)
+		return 0;
+	*table = kvmalloc_array(nr, sizeof(**table), GFP_KERNEL);
+	if (!*table)
+		return -ENOMEM;
+	if (copy_from_user(*table, u64_to_user_ptr(arg->addr), nr * sizeof(**table)))
+		return -EFAULT;
+	mem->seg = *table;
+	mem->nr = nr;
+	return 0;
+}
+
+static int region_register(struct xnem_ctx *ctx, struct xnem_register *arg)
+{
+	struct xnem_region *region;
+	struct xnem_memory mem = {};
+	struct xnem_seg one, *table;
+	bool limit = false;
+	int err;
+
+	err = memory_from_user(arg, &one, &mem, &table);
+	if (!err)
+		err = xnem_memory_check(ctx->fe, &mem);
+	if (err)
+		goto out;
+	region = xnem_region_make(ctx, &mem, NULL, &limit);
+	arg->limit = limit;
+	err = PTR_ERR_OR_ZERO(region);
+	if (err)
+		goto out;
+	mutex_lock(&ctx->handle_lock);
+	err = idr_alloc_cyclic(&ctx->handles, region, 1, 0, GFP_KERNEL);
+	mutex_unlock(&ctx->handle_lock);
+	if (err < 0) {
+		xnem_region_fail(region, err);
+		goto out;
+	}
+	/* The handle holds the region now. */
+	arg->handle = err;
+	arg->cookie.id = region->backend_id;
+	arg->cookie.key = region->key;
+	err = 0;
+out:
+	kvfree(table);
 	return err;
+}
+
+int xnem_ioc_register(struct xnem_ctx *ctx, void __user *uarg)
+{
+	struct xnem_register arg;
+	int err;
+
+	BUILD_BUG_ON(XNEM_REG_READ != XNEM_ACCESS_READ || XNEM_REG_WRITE != XNEM_ACCESS_WRITE);
+	if (copy_from_user(&arg, uarg, sizeof(arg)))
+		return -EFAULT;
+	arg.handle = 0;
+	arg.limit = 0;
+	memset(&arg.cookie, 0, sizeof(arg.cookie));
+	err = region_register(ctx, &arg);
+	if (copy_to_user(uarg, &arg, sizeof(arg))) {
+		/* Nobody would know its handle. */
+		if (!err)
+			xnem_region_deregister(ctx, arg.handle);
+		return -EFAULT;
+	}
+	return err;
+}
+
+void xnem_region_let_go(struct xnem_region *region)
+{
+	struct xnem_fe *fe = region->ctx->fe;
+
+	spin_lock_irq(&fe->lock);
+	/* Ended already when the backend went away. */
+	if (region->state == XNEM_REGION_LIVE)
+		region_end(region);
+	xnem_queue_flush(fe);
+	spin_unlock_irq(&fe->lock);
+}
+
+int xnem_region_wait(struct xnem_region *region)
+{
+	return wait_event_freezable(region->ctx->wait,
+				    READ_ONCE(region->state) >= XNEM_REGION_QUARANTINED) ?
+		       -EINTR :
+		       0;
 }
 
 int xnem_region_deregister(struct xnem_ctx *ctx, u32 handle)
 {
-	struct xnem_fe *fe = ctx->fe;
 	struct xnem_region *region;
 	int err;
 
@@ -561,14 +794,8 @@ int xnem_region_deregister(struct xnem_ctx *ctx, u32 handle)
 	mutex_unlock(&ctx->handle_lock);
 	if (!region)
 		return -EINVAL;
-
-	spin_lock_irq(&fe->lock);
-	/* Ended already when the backend went away. */
-	if (region->state == XNEM_REGION_LIVE)
-		region_end(region);
-	xnem_queue_flush(fe);
-	spin_unlock_irq(&fe->lock);
-	err = wait_event_freezable(ctx->wait, READ_ONCE(region->state) >= XNEM_REGION_QUARANTINED);
+	xnem_region_let_go(region);
+	err = xnem_region_wait(region);
 	xnem_region_put(region);
-	return err ? -EINTR : 0;
+	return err;
 }
