@@ -368,7 +368,7 @@ int xnem_cache_put(struct xnem *ctx, const struct xnem_use *use);
  * @bytes: of entries without a use; 0: nothing is kept; UINT64_MAX: as much as
  *	RLIMIT_MEMLOCK and the grant table allow (the default)
  *
- * Entries without a use go until it fits.  The environment's XNEM_CACHE, a
+ * Entries without a use go until it fits.  The environment's XNEM_CACHE_BYTES, a
  * number of bytes, sets what a context begins with.
  *
  * Return: 0, or an error of any call.

@@ -68,10 +68,10 @@ XNEM_API int xnem_cache_limit(struct xnem *ctx, uint64_t bytes)
 	return err ? err : xnem_ioctl(ctx, XNEM_IOC_CACHE_LIMIT, &limit);
 }
 
-/** What $XNEM_CACHE says.  A driver without a cache has nothing to limit. */
+/** What $XNEM_CACHE_BYTES says.  A driver without a cache has nothing to limit. */
 void xnem_cache_open(struct xnem *ctx)
 {
-	const char *s = getenv("XNEM_CACHE");
+	const char *s = getenv("XNEM_CACHE_BYTES");
 	unsigned long long bytes;
 	char *end;
 

@@ -1392,15 +1392,15 @@ static void test_cache(void **state)
 	assert_int_equal(k.limit_pages, 2);
 	assert_int_equal(xnem_cache_limit(ctx, UINT64_MAX), 0);
 	assert_true(k.limit_pages == UINT64_MAX);
-	setenv("XNEM_CACHE", "40960", 1);
+	setenv("XNEM_CACHE_BYTES", "40960", 1);
 	assert_int_equal(xnem_open("/dev/null", &c), 0);
 	assert_int_equal(k.limit_pages, 10);
 	assert_int_equal(xnem_close(c), 0);
-	setenv("XNEM_CACHE", "much", 1);
+	setenv("XNEM_CACHE_BYTES", "much", 1);
 	assert_int_equal(xnem_open("/dev/null", &c), 0);
 	assert_int_equal(k.limit_pages, 10);
 	assert_int_equal(xnem_close(c), 0);
-	unsetenv("XNEM_CACHE");
+	unsetenv("XNEM_CACHE_BYTES");
 }
 
 static void test_registerv(void **state)
