@@ -300,7 +300,12 @@ int xnem_fetch(struct xnem *ctx, int64_t timeout_ns, unsigned int want)
 		ctx->looks++;
 		return 0;
 	}
-	xnem_inbox_look(ctx);
+	/*
+	 * Who waits for the inbox has looked, and what has come since then is
+	 * what it waits for.  Others have no use for what is there already.
+	 */
+	if (!(want & WANT_INBOX))
+		xnem_inbox_look(ctx);
 	ask.inbox_known = ctx->inbox_known;
 	ctx->fetching = true;
 	ctx->doubt = false;

@@ -71,6 +71,9 @@ static struct {
 	uint64_t cancelled[64];
 	unsigned int nr_cancelled;
 	uint64_t refuse_addr;
+	/* the library's so manieth look at the clock finds that in the inbox */
+	unsigned int clock_looks;
+	uint32_t clock_kind;
 } k;
 
 static struct xnem_context_control *k_control(void)
@@ -380,6 +383,15 @@ void *__wrap_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off
 	}
 	k.pages = __real_mmap(NULL, len, prot, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	return k.pages;
+}
+
+int __wrap_clock_gettime(clockid_t id, struct timespec *ts);
+int __real_clock_gettime(clockid_t id, struct timespec *ts);
+int __wrap_clock_gettime(clockid_t id, struct timespec *ts)
+{
+	if (id == CLOCK_MONOTONIC && k.clock_looks && !--k.clock_looks)
+		deliver(k.clock_kind, 1, "x", 1);
+	return __real_clock_gettime(id, ts);
 }
 
 /* what stands in for the device, /dev/null, cannot be polled */
@@ -1228,6 +1240,27 @@ static void test_inbox_sleep(void **state)
 	assert_int_equal(k.most_fetchers, 1);
 }
 
+/* what comes in between the look and the sleep is not slept over */
+static void test_inbox_race(void **state)
+{
+	struct timespec before, after;
+	struct xnem_message m;
+	struct xnem_event e;
+
+	(void)state;
+	__real_clock_gettime(CLOCK_MONOTONIC, &before);
+	for (unsigned int i = 1; i < 6; i++) {
+		k.clock_kind = XNEM_INBOX_MESSAGE;
+		k.clock_looks = i;
+		assert_int_equal(xnem_recv(ctx, &m, 3 * SECOND), 0);
+		k.clock_kind = XNEM_INBOX_NOTIFY;
+		k.clock_looks = i;
+		assert_int_equal(xnem_get_events(ctx, &e, 1, 1, 3 * SECOND), 1);
+	}
+	__real_clock_gettime(CLOCK_MONOTONIC, &after);
+	assert_true(after.tv_sec - before.tv_sec < 3);
+}
+
 /* the inbox ends with its backend; what is in it can be read */
 static void test_inbox_end(void **state)
 {
@@ -1697,6 +1730,7 @@ int main(void)
 		TEST_INBOX(test_messages),
 		TEST_INBOX(test_send_busy),
 		TEST_INBOX(test_inbox_sleep),
+		TEST_INBOX(test_inbox_race),
 		TEST_INBOX(test_inbox_end),
 		TEST_INBOX(test_inbox_end_polled),
 		TEST(test_op_flags),
