@@ -19,6 +19,7 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -552,6 +553,7 @@ static int enqueue(const struct xnem_submit_req *from)
 	if (q.op > XNEM_REQ_OP_MESSAGE || q.flags & ~0x7fu || q.reserved ||
 	    (q.immediate && !(q.flags & (XNEM_SUBMIT_NOTIFY_SRC | XNEM_SUBMIT_NOTIFY_DST))) ||
 	    (q.flags & XNEM_SUBMIT_CPAGE && !mapped) ||
+	    (q.op != XNEM_REQ_OP_COPY && q.flags & ~(XNEM_SUBMIT_CPAGE | XNEM_SUBMIT_FENCE)) ||
 	    (q.op == XNEM_REQ_OP_MESSAGE && q.length > XNEM_MESSAGE_MAX))
 		return -EINVAL;
 	if (q.op == XNEM_REQ_OP_MESSAGE && !readable(q.src_offset, q.length, false))
@@ -657,6 +659,8 @@ static int do_cancel(struct xnem_cancel *c)
 {
 	int err = -ENOENT;
 
+	if (c->reserved)
+		return -EINVAL;
 	pthread_mutex_lock(&lock);
 	for (unsigned int i = nr_queue; i-- > 0;) {
 		struct xnem_submit_req q = queue[i];
@@ -677,9 +681,15 @@ static int do_cancel(struct xnem_cancel *c)
 static int do_eventfd(const struct xnem_eventfd *e)
 {
 	int fd = e->fd < 0 ? -1 : fcntl(e->fd, F_DUPFD_CLOEXEC, 0);
+	char path[64], to[64] = "";
 
 	if (e->fd >= 0 && fd < 0)
 		return -EBADF;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (fd >= 0 && (readlink(path, to, sizeof(to) - 1) < 0 || !strstr(to, "eventfd"))) {
+		close(fd);
+		return -EINVAL;
+	}
 	pthread_mutex_lock(&lock);
 	if (event_fd >= 0)
 		close(event_fd);
@@ -745,6 +755,9 @@ static int fake(unsigned long call, void *arg)
 	case XNEM_IOC_EVENTFD:
 		return do_eventfd(arg);
 	case XNEM_IOC_STATS:
+		for (unsigned int i = 0; i < 7; i++)
+			if (((struct xnem_stats *)arg)->reserved[i])
+				return -EINVAL;
 		*(struct xnem_stats *)arg = stats;
 		return 0;
 	default:
@@ -793,6 +806,10 @@ __attribute__((visibility("default"))) void *mmap(void *addr, size_t len, int pr
 	*(void **)&real = dlsym(RTLD_NEXT, "mmap");
 	if (!is_device(fd))
 		return real(addr, len, prot, flags, fd, offset);
+	if (own && opener != getpid()) {
+		errno = EPERM;
+		return MAP_FAILED;
+	}
 	if (!own || mapped || len != PAGES_BYTES || offset) {
 		errno = !own ? EOPNOTSUPP : mapped ? EBUSY : EINVAL;
 		return MAP_FAILED;

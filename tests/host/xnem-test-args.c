@@ -246,9 +246,18 @@ static void check_submit(void)
 	req = ping;
 	req.op = 77;
 	report("submit: unknown operation", -EINVAL, run(req, NULL));
-	req = ping;
-	req.flags = 1;
-	report("submit: unknown flag", -EINVAL, run(req, NULL));
+	for (unsigned int bit = 7; bit < 32; bit++) {
+		req = ping;
+		req.flags = 1u << bit;
+		report("submit: unknown flag", -EINVAL, run(req, NULL));
+	}
+	/* flags that a ping cannot have; a completion page that was not mapped */
+	for (unsigned int bit = 0; bit < 7; bit++) {
+		req = ping;
+		req.flags = 1u << bit;
+		if (req.flags != XNEM_SUBMIT_FENCE)
+			report("submit: wrong flag of a ping", -EINVAL, run(req, NULL));
+	}
 	for (unsigned int i = 0; i < 2; i++) {
 		req = ping;
 		(i ? &req.reserved : &req.immediate)[0] = 1;
@@ -296,7 +305,10 @@ static void check_complete(void)
 	report("complete: min above max", -EINVAL, call(XNEM_IOC_COMPLETE, &g));
 	g = good;
 	g.inbox_seen = 1;
-	report("complete: reserved field", -EINVAL, call(XNEM_IOC_COMPLETE, &g));
+	report("complete: inbox_seen without its flag", -EINVAL, call(XNEM_IOC_COMPLETE, &g));
+	g = good;
+	g.flags = 4;
+	report("complete: unknown low flag", -EINVAL, call(XNEM_IOC_COMPLETE, &g));
 	g = good;
 	g.flags = 1u << 31;
 	report("complete: unknown flag", -EINVAL, call(XNEM_IOC_COMPLETE, &g));
@@ -406,6 +418,39 @@ static void check_copy(void)
 	report("deregister the destination", 0, deregister(write.handle));
 }
 
+/* ---- the others; what they do is tested by suites ---- */
+
+static void check_others(void)
+{
+	struct xnem_cancel cancel = { .reserved = 1 };
+	struct xnem_cache_limit limit = { .max_pages = 0 };
+	struct xnem_cache_put put = { .handle = 5 };
+	struct xnem_eventfd event = { .fd = 12345 };
+	struct xnem_cache_get get = { .addr = (uintptr_t)mem, .length = LEN };
+	struct xnem_stats stats = { 0 };
+	static const unsigned long calls[] = { XNEM_IOC_CACHE_GET,   XNEM_IOC_CACHE_PUT,
+					       XNEM_IOC_CACHE_LIMIT, XNEM_IOC_CANCEL,
+					       XNEM_IOC_EVENTFD,     XNEM_IOC_STATS };
+
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+		report("bad pointer", -EFAULT, call(calls[i], (void *)BAD_POINTER));
+	report("cancel: reserved field", -EINVAL, call(XNEM_IOC_CANCEL, &cancel));
+	cancel.reserved = 0;
+	report("cancel: nothing in flight", -ENOENT, call(XNEM_IOC_CANCEL, &cancel));
+	report("eventfd: not a descriptor", -EBADF, call(XNEM_IOC_EVENTFD, &event));
+	event.fd = fd;
+	report("eventfd: another descriptor", -EINVAL, call(XNEM_IOC_EVENTFD, &event));
+	report("cache_get: no access", -EINVAL, call(XNEM_IOC_CACHE_GET, &get));
+	report("cache_put: no such use", -EINVAL, call(XNEM_IOC_CACHE_PUT, &put));
+	report("cache_limit", 0, call(XNEM_IOC_CACHE_LIMIT, &limit));
+	report("stats", 0, call(XNEM_IOC_STATS, &stats));
+	for (unsigned int i = 0; i < 7; i++) {
+		memset(&stats, 0, sizeof(stats));
+		stats.reserved[i] = 1;
+		report("stats: reserved field", -EINVAL, call(XNEM_IOC_STATS, &stats));
+	}
+}
+
 /* ---- another process ---- */
 
 static int in_child(void)
@@ -424,6 +469,24 @@ static int in_child(void)
 	report("child: deregister", -EPERM, call(XNEM_IOC_DEREGISTER, &d));
 	report("child: submit", -EPERM, submit_raw((uintptr_t)&ping, 1, 0, NULL));
 	report("child: complete", -EPERM, call(XNEM_IOC_COMPLETE, &g));
+	{
+		struct xnem_cache_get get = { .addr = (uintptr_t)mem, .length = 1, .access = 1 };
+		struct xnem_cache_put put = { 0 };
+		struct xnem_cache_limit limit = { 0 };
+		struct xnem_cancel cancel = { 0 };
+		struct xnem_eventfd event = { .fd = -1 };
+		struct xnem_stats stats = { 0 };
+
+		report("child: cache_get", -EPERM, call(XNEM_IOC_CACHE_GET, &get));
+		report("child: cache_put", -EPERM, call(XNEM_IOC_CACHE_PUT, &put));
+		report("child: cache_limit", -EPERM, call(XNEM_IOC_CACHE_LIMIT, &limit));
+		report("child: cancel", -EPERM, call(XNEM_IOC_CANCEL, &cancel));
+		report("child: eventfd", -EPERM, call(XNEM_IOC_EVENTFD, &event));
+		report("child: stats", -EPERM, call(XNEM_IOC_STATS, &stats));
+		report("child: mmap", 1,
+		       mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0) == MAP_FAILED &&
+			       errno == EPERM);
+	}
 	close(fd);
 	return nr_bad > 200 ? 200 : (int)nr_bad;
 }
@@ -467,6 +530,7 @@ int cmd_args(const struct options *opt, char **args)
 	check_submit();
 	check_complete();
 	check_copy();
+	check_others();
 	check_fork();
 	close(fd);
 	munmap(mem, LEN);

@@ -58,6 +58,12 @@ static const char usage_text[] =
 	"  lat COOKIE         one copy after the other: --bytes N --count N --put\n"
 	"  bw COOKIE          several at a time: --bytes N --count N --depth N --put\n"
 	"  args               wrong arguments of every ioctl\n"
+	"  suite NAME         tests with several processes: messages, async, segments, windows,\n"
+	"                     cache, buffers\n"
+	"    --peer HOST:PORT          one of them there, where `serve' runs\n"
+	"    --only TEXT --except TEXT those with, without TEXT in their names\n"
+	"    --domid N --disk PATH     this domain; a file on a disk, or a disk\n"
+	"  serve              be that process: --port N\n"
 	"All: --device PATH\n"
 	"\n"
 	"The byte at position P of a region depends on SEED and P alone.\n"
@@ -548,7 +554,7 @@ static const struct {
 	{ "matrix", 2, cmd_matrix },   { "stream", 1, cmd_stream }, { "threads", 1, cmd_threads },
 	{ "churn", 1, cmd_churn },     { "ping", 0, cmd_ping },	    { "lat", 1, cmd_lat },
 	{ "signals", 0, cmd_signals }, { "hangup", 0, cmd_hangup }, { "bw", 1, cmd_bw },
-	{ "args", 0, cmd_args },
+	{ "args", 0, cmd_args },       { "suite", 1, cmd_suite },   { "serve", 0, cmd_serve },
 };
 
 __attribute__((noreturn)) static void wrong_usage(const char *what, const char *why)
@@ -612,6 +618,12 @@ enum {
 	O_DEPTH,
 	O_THREADS,
 	O_DEVICE,
+	O_PEER,
+	O_ONLY,
+	O_EXCEPT,
+	O_DOMID,
+	O_DISK,
+	O_PORT,
 	O_HELP,
 };
 
@@ -641,6 +653,12 @@ static const struct option long_options[] = {
 	{ "depth", 1, NULL, O_DEPTH },
 	{ "threads", 1, NULL, O_THREADS },
 	{ "device", 1, NULL, O_DEVICE },
+	{ "peer", 1, NULL, O_PEER },
+	{ "only", 1, NULL, O_ONLY },
+	{ "except", 1, NULL, O_EXCEPT },
+	{ "domid", 1, NULL, O_DOMID },
+	{ "disk", 1, NULL, O_DISK },
+	{ "port", 1, NULL, O_PORT },
 	{ "help", 0, NULL, O_HELP },
 	{ NULL, 0, NULL, 0 },
 };
@@ -722,6 +740,24 @@ static void set_option(struct options *opt, int c, const char *arg)
 	case O_DEVICE:
 		opt->device = arg;
 		break;
+	case O_PEER:
+		opt->peer = arg;
+		break;
+	case O_ONLY:
+		opt->only = arg;
+		break;
+	case O_EXCEPT:
+		opt->except = arg;
+		break;
+	case O_DOMID:
+		opt->domid = (int)number(arg);
+		break;
+	case O_DISK:
+		opt->disk = arg;
+		break;
+	case O_PORT:
+		opt->port = number(arg);
+		break;
 	case O_HELP:
 		fputs(usage_text, stdout);
 		exit(T_OK);
@@ -751,6 +787,7 @@ int main(int argc, char **argv)
 		.chunk = 1 << 20,
 		.depth = 4,
 		.threads = 4,
+		.domid = -1,
 	};
 	int c;
 

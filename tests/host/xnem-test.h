@@ -52,6 +52,9 @@ struct options {
 	uint64_t chunk;
 	uint64_t depth;
 	uint64_t threads;
+	const char *peer, *only, *except, *disk;
+	int domid;
+	uint64_t port;
 };
 
 /** Memory of this process, with space before and behind. */
@@ -90,6 +93,10 @@ int cmd_threads(const struct options *opt, char **args);
 int cmd_signals(const struct options *opt, char **args);
 int cmd_hangup(const struct options *opt, char **args);
 int cmd_churn(const struct options *opt, char **args);
+
+/* xnem-test-suite.c */
+int cmd_suite(const struct options *opt, char **args);
+int cmd_serve(const struct options *opt, char **args);
 
 /* xnem-test-args.c */
 int cmd_args(const struct options *opt, char **args);

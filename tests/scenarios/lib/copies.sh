@@ -76,3 +76,36 @@ fabric_of() {
 
 # uptime_ms: dom0's clock, for how long something took.
 uptime_ms() { awk '{printf "%d\n", $1 * 1000}' /proc/uptime; }
+
+# suite NAME DOM USER THEME [OPTION...]: each line of TAP of `xnem-test suite THEME` is a
+# test, NAME before its own name.
+suite() {
+	_t=$1 _d=$2 _u=$3
+	shift 3
+	_o=$OUT/$_t.tap
+	on -t "${TRY_LIMIT:-400}" -u "$_u" "$_d" "xnem-test suite $*" </dev/null >"$_o" 2>&1
+	_rc=$?
+	_why=
+	while read -r _line; do
+		_n=${_line#*- }
+		case $_line in
+		'ok '*'# SKIP '*) skip "$_t: ${_n%% # SKIP *}" "${_line#*# SKIP }" ;;
+		'ok '*) pass "$_t: $_n" ;;
+		'not ok '*) fail "$_t: $_n" "$_why" ;;
+		'# '*ms) ;;
+		'# '*) _why=${_line#\# } ;;
+		esac
+	done <"$_o"
+	if ! grep -q '^1\.\.[1-9]' "$_o"; then
+		fail "$_t" "not all of it ran, exit status $_rc: $(tail -n 1 "$_o")"
+	fi
+}
+
+# serve DOM USER: a process there that does as a suite of another guest says, at port 7100
+# (root) or 7101.
+serve() {
+	_p=7100
+	[ "$2" = root ] || _p=7101
+	on_bg "serve_$1_$2" -t 1500 -u "$2" "$1" "exec xnem-test serve --port $_p"
+	wait_for 20 grep -q serving "$OUT/serve_$1_$2.out" || fail "serve-$1-$2" "$(cat "$OUT/serve_$1_$2.err")"
+}
