@@ -571,8 +571,6 @@ static int use_address(struct xnem_ctx *ctx, struct xnem_uapi_cookie *cookie, __
 	struct xnem_cached *e;
 	bool hit, limit;
 
-	if (cookie->id || cookie->key)
-		return -EINVAL;
 	/* Nothing is copied, but the region is looked at. */
 	e = use_range(ctx, *offset, length ? length : 1, access, FOR_SELF, before, &hit, &limit);
 	if (IS_ERR(e))
@@ -584,33 +582,68 @@ static int use_address(struct xnem_ctx *ctx, struct xnem_uapi_cookie *cookie, __
 	return 0;
 }
 
+static int use_side(struct xnem_ctx *ctx, struct xnem_submit_req *req, u32 before, int side,
+		    struct xnem_cached **use)
+{
+	if (side == 0 && (req->flags & XNEM_SUBMIT_SRC_ADDR))
+		return use_address(ctx, &req->src, &req->src_offset, req->length, XNEM_ACCESS_READ,
+				   before, use);
+	if (side == 1 && (req->flags & XNEM_SUBMIT_DST_ADDR))
+		return use_address(ctx, &req->dst, &req->dst_offset, req->length, XNEM_ACCESS_WRITE,
+				   before, use);
+	return 0;
+}
+
+/*
+ * Both sides of a copy.  The first may be a hit of much more than it needs, so
+ * that there is no room for the second: then the other one first, for which
+ * that may go.
+ */
+static int use_sides(struct xnem_ctx *ctx, struct xnem_submit_req *req, u32 before,
+		     struct xnem_cached **use)
+{
+	const struct xnem_submit_req given = *req;
+	int first, side, err = 0;
+
+	if ((req->flags & XNEM_SUBMIT_SRC_ADDR && (req->src.id || req->src.key)) ||
+	    (req->flags & XNEM_SUBMIT_DST_ADDR && (req->dst.id || req->dst.key)))
+		return -EINVAL;
+	for (first = 0; first < 2; first++) {
+		side = first;
+		use[0] = NULL;
+		use[1] = NULL;
+		err = use_side(ctx, req, before, side, &use[side]);
+		if (err)
+			break;
+		side = !first;
+		err = use_side(ctx, req, before, side, &use[side]);
+		if (!err)
+			return 0;
+		xnem_cache_unuse(use[first]);
+		*req = given;
+		if (!use[first] || (err != -ENOMEM && err != -ENOSPC))
+			break;
+	}
+	return err;
+}
+
 u32 xnem_cache_addresses(struct xnem_ctx *ctx, struct xnem_submit_req *reqs, u32 n,
 			 struct xnem_cached *(*use)[2], int *err)
 {
 	const u32 both = XNEM_SUBMIT_SRC_ADDR | XNEM_SUBMIT_DST_ADDR;
-	struct xnem_submit_req *req;
 	u32 i;
 
 	*err = 0;
 	for (i = 0; i < n; i++) {
-		req = &reqs[i];
 		use[i][0] = NULL;
 		use[i][1] = NULL;
-		if (!(req->flags & both))
+		if (!(reqs[i].flags & both))
 			continue;
-		if (req->op != XNEM_REQ_OP_COPY)
-			*err = -EINVAL;
-		if (!*err && (req->flags & XNEM_SUBMIT_SRC_ADDR))
-			*err = use_address(ctx, &req->src, &req->src_offset, req->length,
-					   XNEM_ACCESS_READ, i, &use[i][0]);
-		if (!*err && (req->flags & XNEM_SUBMIT_DST_ADDR))
-			*err = use_address(ctx, &req->dst, &req->dst_offset, req->length,
-					   XNEM_ACCESS_WRITE, i, &use[i][1]);
-		if (*err) {
-			xnem_cache_unuse(use[i][0]);
+		*err = reqs[i].op == XNEM_REQ_OP_COPY ? use_sides(ctx, &reqs[i], i, use[i]) :
+							-EINVAL;
+		if (*err)
 			break;
-		}
-		req->flags &= ~both;
+		reqs[i].flags &= ~both;
 	}
 	return i;
 }

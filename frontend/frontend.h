@@ -287,6 +287,8 @@ struct xnem_region {
 	enum xnem_region_state state;
 	/** A request that names it is in flight: it ends by that one's end. */
 	bool posted;
+	/** The backend had it. */
+	bool known;
 	/** The registering process did not wait for the answer. */
 	bool abandoned;
 	u32 life;
@@ -384,8 +386,9 @@ struct xnem_ctx {
 	u64 nr_errors;
 	u64 nr_bytes;
 	struct list_head regions;
-	/** Regions ever; Xen pages that are pinned now. */
+	/** Regions that were made, and that are no more; Xen pages that are pinned now. */
 	u64 registered;
+	u32 given_back;
 	atomic64_t pinned;
 	struct xnem_cache cache;
 	/** Regions by handle, under handle_lock. */

@@ -199,6 +199,7 @@ void xnem_region_registered(struct xnem_region *region, int error, u64 id, u64 k
 		region->backend_id = id;
 		region->key = key;
 		region->state = XNEM_REGION_LIVE;
+		region->known = true;
 		if (!region->cpage) {
 			xnem_stat_inc(ctx->fe, registered);
 			ctx->registered++;
@@ -293,6 +294,9 @@ static void region_reap(struct xnem_region *region)
 		list_add_tail(&region->list, &fe->quarantine);
 	} else {
 		region->state = XNEM_REGION_DEAD;
+		/* Room for what found none; not what itself just found none. */
+		if (region->known)
+			WRITE_ONCE(ctx->given_back, ctx->given_back + 1);
 		list_del(&region->entry);
 		fe->used_pages -= region->nr_refs;
 		fe->nr_regions--;
@@ -656,11 +660,13 @@ struct xnem_region *xnem_region_make(struct xnem_ctx *ctx, const struct xnem_mem
 				     struct xnem_cached *entry, bool *limit)
 {
 	struct xnem_region *region;
+	u32 given_back;
 	int err, more;
 
 	if (!fits_whole(ctx->fe, mem))
 		return ERR_PTR(-E2BIG);
 	for (;;) {
+		given_back = READ_ONCE(ctx->given_back);
 		*limit = false;
 		region = region_try(ctx, mem, entry, limit);
 		if (!IS_ERR(region))
@@ -672,7 +678,8 @@ struct xnem_region *xnem_region_make(struct xnem_ctx *ctx, const struct xnem_mem
 		more = xnem_cache_shrink(ctx, err == -EMFILE ? 1 : mem->pages, err != -ENOMEM);
 		if (more < 0)
 			return ERR_PTR(more);
-		if (!more)
+		/* Or something went by itself, which was not waited for. */
+		if (!more && given_back == READ_ONCE(ctx->given_back))
 			return region;
 	}
 }
