@@ -5,6 +5,28 @@
  * time in 128 bits, where no sum can wrap.
  */
 #include "fuzz.h"
+#include "xnem_segs.h"
+
+/* A right table: each segment's first and last byte is found where it lies. */
+static void find_all(const struct xnem_segment *seg, u32 nr)
+{
+	struct xnem_seg_start *starts = malloc((nr + 1) * sizeof(*starts));
+	u64 pos = 0, page = 0, at;
+	u32 i;
+
+	must(starts);
+	xnem_segs_init(starts, seg, nr);
+	for (i = 0; i < nr; i++) {
+		must(xnem_segs_find(starts, nr, pos, &at) == seg[i].length);
+		must(at == page * 4096 + seg[i].offset);
+		pos += seg[i].length;
+		must(xnem_segs_find(starts, nr, pos - 1, &at) == 1);
+		must(at == page * 4096 + seg[i].offset + seg[i].length - 1);
+		page += (seg[i].offset + seg[i].length + 4095) / 4096;
+	}
+	must(starts[nr].pos == pos);
+	free(starts);
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -33,6 +55,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	must((xnem_check_segments(seg, nr, length, nr_pages) == XNEM_ST_OK) == right);
 	/* What is right is so with its own numbers only. */
 	if (right) {
+		find_all(seg, nr);
 		must(xnem_check_segments(seg, nr, length - 1, nr_pages) == XNEM_ST_INVALID);
 		must(xnem_check_segments(seg, nr, length + 1, nr_pages) == XNEM_ST_INVALID);
 		must(xnem_check_segments(seg, nr, length, nr_pages + 1) == XNEM_ST_INVALID);
