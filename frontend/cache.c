@@ -742,6 +742,7 @@ void xnem_cache_stats(struct xnem_ctx *ctx, struct xnem_stats *stats)
 
 	spin_lock_irq(&ctx->fe->lock);
 	stats->registered = ctx->registered;
+	stats->windows = ctx->windows;
 	spin_lock(&cache->lock);
 	stats->cache_hits = cache->hits;
 	stats->cache_misses = cache->misses;

@@ -83,7 +83,11 @@ static int ioc_info(struct xnem_ctx *ctx, void __user *uarg)
 		arg.features = fe->features;
 		arg.fabric_id = fe->fabric_id;
 		arg.max_inflight = fe->ctx_quota;
-		arg.max_region_bytes = (u64)fe->limits.region_pages << XNEM_PAGE_SHIFT;
+		arg.max_region_bytes =
+			(u64)(fe->nr_windows ? XNEM_WINDOWED_PAGES_MAX : fe->limits.region_pages)
+			<< XNEM_PAGE_SHIFT;
+		arg.windows = fe->nr_windows;
+		arg.window_pages = fe->nr_windows ? fe->limits.window_pages : 0;
 		arg.max_segments = fe->features & XNEM_FEAT_SEGMENTS ? XNEM_SEGMENTS_MAX : 1;
 		arg.queues = fe->nr_queues;
 	}

@@ -6,6 +6,7 @@
  *   queue.c    rings: posting requests, taking completions, the event channel
  *   region.c   the life of a region, the end of a context, quarantine
  *   cache.c    regions that are kept for the next use of the same memory
+ *   window.c   regions that are granted piece by piece
  *   page.c     a context's own pages: completion page, inbox, control page
  *   pin.c      memory: pinning, charging, granting, revoking
  *   chardev.c  /dev/xnem<N>: contexts, ioctls, waiting
@@ -67,10 +68,12 @@
 /** Failures to connect in a row after which the device stays closed. */
 #define XNEM_FE_FAILURES 5
 
+/** Windows of a device, at most. */
+#define XNEM_FE_WINDOWS 8u
 /** Features this frontend uses when they are offered. */
 #define XNEM_FE_FEATURES                                                            \
 	(XNEM_FEAT_CPAGE | XNEM_FEAT_MESSAGE | XNEM_FEAT_NOTIFY | XNEM_FEAT_FENCE | \
-	 XNEM_FEAT_CANCEL | XNEM_FEAT_SEGMENTS)
+	 XNEM_FEAT_CANCEL | XNEM_FEAT_SEGMENTS | XNEM_FEAT_WINDOW)
 
 /** Counters of a device; "key value" lines in debugfs, in this order. */
 #define XNEM_FE_STATS(X)   \
@@ -95,6 +98,9 @@
 	X(cache_misses)    \
 	X(cache_stale)     \
 	X(cache_evicted)   \
+	X(windows_wanted)  \
+	X(windows_granted) \
+	X(windows_refused) \
 	X(error_pin)       \
 	X(error_memlock)   \
 	X(error_grants)    \
@@ -124,6 +130,7 @@ struct xnem_cached;
 struct xnem_ctx;
 struct xnem_ctx_pages;
 struct xnem_region;
+struct xnem_window;
 
 /** A request in flight; its index is the wire id. */
 struct xnem_rq {
@@ -243,6 +250,15 @@ struct xnem_fe {
 	u32 nr_contexts;
 	struct llist_head dead_ctx;
 	struct delayed_work reap;
+	/** Windows of this connection. */
+	struct xnem_window *window[XNEM_WINDOWS_MAX];
+	u32 nr_windows;
+	/** All, also of earlier ones that are in use still; under window_lock. */
+	struct list_head windows;
+	struct mutex window_lock;
+	struct delayed_work window_work;
+	/** Windowed regions by backend_id. */
+	struct rb_root windowed;
 	/** Waits for descriptor pages. */
 	wait_queue_head_t desc_wait;
 	atomic64_t stats[XNEM_FE_STAT_COUNT];
@@ -309,6 +325,14 @@ struct xnem_region {
 	bool transient;
 	/** Xen pages. */
 	u32 nr_xen;
+	/** Granted by windows only: windows that show it now. */
+	bool windowed;
+	u32 windows;
+	/** One of them cannot be revoked. */
+	bool stuck;
+	/** Ended but for them; in no list. */
+	bool parked;
+	struct rb_node by_id;
 	struct page **pages;
 	u32 nr_pages;
 	/** Pages charged to mm->pinned_vm. */
@@ -389,6 +413,8 @@ struct xnem_ctx {
 	/** Regions that were made, and that are no more; Xen pages that are pinned now. */
 	u64 registered;
 	u32 given_back;
+	/** Windows that were granted. */
+	u64 windows;
 	atomic64_t pinned;
 	struct xnem_cache cache;
 	/** Regions by handle, under handle_lock. */
@@ -433,6 +459,8 @@ int xnem_queue_post(struct xnem_fe *fe, struct xnem_ctx *ctx, struct xnem_region
 void xnem_queue_flush(struct xnem_fe *fe);
 /** 0, or why no request can be made now (fe->lock not needed). */
 int xnem_queue_state(const struct xnem_fe *fe);
+/** The backend does not keep to the protocol (fe->lock held). */
+void xnem_queue_break(struct xnem_fe *fe, const char *why);
 /** Take what is answered when no event tells (fe->lock held). */
 void xnem_queue_poll(struct xnem_ctx *ctx);
 /** Events are wanted from now on; takes effect with xnem_queue_flush(). */
@@ -480,6 +508,9 @@ struct xnem_region *xnem_region_make(struct xnem_ctx *ctx, const struct xnem_mem
 void xnem_region_let_go(struct xnem_region *region);
 /** Wait until it has ended; -EINTR or 0. */
 int xnem_region_wait(struct xnem_region *region);
+/** Grants that no region can have: false, there are not so many. */
+bool xnem_pages_reserve(u32 pages);
+void xnem_pages_unreserve(u32 pages);
 int xnem_ioc_register(struct xnem_ctx *ctx, void __user *uarg);
 int xnem_region_deregister(struct xnem_ctx *ctx, u32 handle);
 /**
@@ -569,10 +600,24 @@ void xnem_pages_ended(struct xnem_region *region);
 void xnem_pages_free(struct xnem_ctx *ctx);
 
 /* window.c */
-/** The backend wants windows (fe->lock held). */
-static inline void xnem_window_wanted(struct xnem_fe *fe)
-{
-}
+void xnem_windows_init(struct xnem_fe *fe);
+/** Make windows for a backend; returns the grants that are set aside for them. */
+u32 xnem_windows_setup(struct xnem_fe *fe);
+/** The backend is gone: they go when they are revoked. */
+void xnem_windows_down(struct xnem_fe *fe);
+/** Are there some that are not gone yet? May sleep. */
+bool xnem_windows_left(struct xnem_fe *fe);
+/** What cannot be revoked is left to the kernel, as fe->defer says. */
+void xnem_windows_defer(struct xnem_fe *fe);
+void xnem_window_work(struct work_struct *work);
+/** The backend wants windows; a description is answered (fe->lock held). */
+void xnem_window_wanted(struct xnem_fe *fe);
+void xnem_window_answered(struct xnem_fe *fe, u32 index);
+/** A windowed region is known to the backend; is not any more (fe->lock held). */
+void xnem_window_region_add(struct xnem_region *region);
+void xnem_window_region_remove(struct xnem_region *region);
+/** True: windows show the ended region; it is reaped after the last one. */
+bool xnem_window_park(struct xnem_region *region);
 
 /* chardev.c */
 int xnem_chardev_add(struct xnem_fe *fe);

@@ -22,7 +22,7 @@ int xnem_queue_state(const struct xnem_fe *fe)
 
 static bool is_end(u16 op)
 {
-	return op == XNEM_OP_DEREGISTER || op == XNEM_OP_CLOSE_CONTEXT;
+	return op == XNEM_OP_DEREGISTER || op == XNEM_OP_CLOSE_CONTEXT || op == XNEM_OP_DESCRIBE;
 }
 
 int xnem_queue_post(struct xnem_fe *fe, struct xnem_ctx *ctx, struct xnem_region *region,
@@ -315,6 +315,9 @@ static void finish(struct xnem_fe_queue *q, struct xnem_rq *rq, int error, u64 b
 	case XNEM_OP_CLOSE_CONTEXT:
 		xnem_ctx_ended(ctx);
 		break;
+	case XNEM_OP_DESCRIBE:
+		xnem_window_answered(fe, rq->user_data);
+		break;
 	case XNEM_OP_CANCEL:
 		/* What it was about says itself how it ended. */
 		break;
@@ -337,6 +340,12 @@ static void queue_break(struct xnem_fe *fe, const char *why)
 	dev_err_ratelimited(&fe->xdev->dev, "backend broke the protocol: %s\n", why);
 	/* Disconnecting may sleep. */
 	schedule_work(&fe->break_work);
+}
+
+void xnem_queue_break(struct xnem_fe *fe, const char *why)
+{
+	lockdep_assert_held(&fe->lock);
+	queue_break(fe, why);
 }
 
 static void take(struct xnem_fe_queue *q, const struct xnem_completion *c)
@@ -658,6 +667,7 @@ void xnem_queues_teardown(struct xnem_fe *fe)
 	}
 	fe->nr_queues = 0;
 	spin_unlock_irq(&fe->lock);
+	xnem_windows_down(fe);
 	wake_up_all(&fe->desc_wait);
 	for (i = 0; i < nr; i++)
 		queue_free(&fe->queues[i]);

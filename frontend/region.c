@@ -96,6 +96,7 @@ void xnem_region_ended(struct xnem_region *region)
 		return;
 	region->state = XNEM_REGION_ENDED;
 	xnem_pages_ended(region);
+	xnem_window_region_remove(region);
 	list_del_init(&region->list); /* fe->pending */
 	list_add_tail(&region->list, &fe->ended);
 	xnem_reap_now(fe);
@@ -200,6 +201,8 @@ void xnem_region_registered(struct xnem_region *region, int error, u64 id, u64 k
 		region->key = key;
 		region->state = XNEM_REGION_LIVE;
 		region->known = true;
+		if (region->windowed)
+			xnem_window_region_add(region);
 		if (!region->cpage) {
 			xnem_stat_inc(ctx->fe, registered);
 			ctx->registered++;
@@ -274,6 +277,9 @@ static void region_reap(struct xnem_region *region)
 	struct xnem_fe *fe = ctx->fe;
 	u32 left;
 
+	/* Its pages are needed as long as a window shows them. */
+	if (region->windowed && xnem_window_park(region))
+		return;
 	if (fe->revoke_after && time_before(jiffies, fe->revoke_after)) {
 		/* Not yet: the backend never said that it had let go. */
 		left = region->nr_granted;
@@ -483,6 +489,8 @@ static int register_at_backend(struct xnem_region *region, u32 flags)
 		wire |= XNEM_REGION_ONCE;
 	if (tables)
 		wire |= XNEM_REGION_SEGMENTS;
+	if (region->windowed)
+		wire |= XNEM_REGION_WINDOWED;
 	if (indirect(region->nr_refs, tables))
 		wire |= XNEM_REGION_INDIRECT;
 	req.u.reg.flags = cpu_to_le32(wire);
@@ -511,6 +519,7 @@ struct xnem_region *xnem_region_new(struct xnem_ctx *ctx, u32 pages)
 	region->state = XNEM_REGION_NEW;
 	region->nr_refs = pages;
 	region->nr_xen = pages;
+	RB_CLEAR_NODE(&region->by_id);
 	region->pieces = &region->one;
 	region->nr_pieces = 1;
 
@@ -555,6 +564,28 @@ void xnem_region_fail(struct xnem_region *region, int err)
 	xnem_region_put(region);
 }
 
+bool xnem_pages_reserve(u32 pages)
+{
+	if (atomic_add_return(pages, &used_pages) <= xnem_page_budget())
+		return true;
+	atomic_sub(pages, &used_pages);
+	return false;
+}
+
+void xnem_pages_unreserve(u32 pages)
+{
+	atomic_sub(pages, &used_pages);
+}
+
+/* Can it be granted as a whole, with nothing else there? */
+static bool fits_whole(const struct xnem_fe *fe, const struct xnem_memory *mem)
+{
+	u32 tables = mem->nr > 1 ? DIV_ROUND_UP(mem->nr, XNEM_DESC_SEGMENTS) : 0;
+
+	return mem->pages <= fe->limits.region_pages &&
+	       mem->pages <= (XNEM_INLINE_REFS - tables) * XNEM_DESC_REFS;
+}
+
 int xnem_memory_check(struct xnem_fe *fe, struct xnem_memory *mem)
 {
 	u64 sum = 0, pages = 0;
@@ -572,35 +603,28 @@ int xnem_memory_check(struct xnem_fe *fe, struct xnem_memory *mem)
 	}
 	if (sum != mem->length)
 		return -EINVAL;
-	for (i = 0; i < mem->nr; i++) {
-		u64 addr = untagged_addr(mem->seg[i].addr);
-		u64 length = mem->seg[i].length;
-
-		if (addr + length > TASK_SIZE_MAX)
-			return -EFAULT;
-		pages += xnem_pages_of(addr & (XNEM_PAGE_SIZE - 1), length);
-	}
-	mem->pages = pages;
 	err = xnem_queue_state(fe);
 	if (err)
 		return err;
+	for (i = 0; i < mem->nr; i++)
+		pages += xnem_pages_of(mem->seg[i].addr & (XNEM_PAGE_SIZE - 1), mem->seg[i].length);
+	mem->pages = pages;
+	if (!fits_whole(fe, mem) &&
+	    (!(fe->features & XNEM_FEAT_WINDOW) || pages > XNEM_WINDOWED_PAGES_MAX))
+		return -E2BIG;
+	for (i = 0; i < mem->nr; i++)
+		if (untagged_addr(mem->seg[i].addr) + mem->seg[i].length > TASK_SIZE_MAX)
+			return -EFAULT;
 	if (mem->nr > 1 && !(fe->features & XNEM_FEAT_SEGMENTS))
 		return -EINVAL;
 	if ((mem->flags & XNEM_REG_ONCE) && !(fe->features & XNEM_FEAT_SEGMENTS))
+		return -EOPNOTSUPP;
+	if ((mem->flags & XNEM_REG_WINDOWED) && !(fe->features & XNEM_FEAT_WINDOW))
 		return -EOPNOTSUPP;
 	for (i = 0; i < mem->nr && !fe->trusted; i++)
 		if ((mem->seg[i].addr | mem->seg[i].length) & (XNEM_PAGE_SIZE - 1))
 			return -EOPNOTSUPP;
 	return 0;
-}
-
-/* Can it be granted as a whole, with nothing else there? */
-static bool fits_whole(const struct xnem_fe *fe, const struct xnem_memory *mem)
-{
-	u32 tables = mem->nr > 1 ? DIV_ROUND_UP(mem->nr, XNEM_DESC_SEGMENTS) : 0;
-
-	return mem->pages <= fe->limits.region_pages &&
-	       mem->pages <= (XNEM_INLINE_REFS - tables) * XNEM_DESC_REFS;
 }
 
 static int set_pieces(struct xnem_region *region, const struct xnem_memory *mem)
@@ -633,20 +657,22 @@ static int set_pieces(struct xnem_region *region, const struct xnem_memory *mem)
 }
 
 static struct xnem_region *region_try(struct xnem_ctx *ctx, const struct xnem_memory *mem,
-				      struct xnem_cached *entry, bool *limit)
+				      struct xnem_cached *entry, bool windowed, bool *limit)
 {
 	struct xnem_region *region;
 	int err;
 
-	region = xnem_region_new(ctx, mem->pages);
+	region = xnem_region_new(ctx, windowed ? 0 : mem->pages);
 	if (IS_ERR(region))
 		return region;
+	region->windowed = windowed;
+	region->nr_xen = mem->pages;
 	region->access = mem->access;
 	region->length = mem->length;
 	err = set_pieces(region, mem);
 	if (!err)
 		err = entry ? xnem_cache_pin(entry, region, limit) : xnem_pin(region, limit);
-	if (!err)
+	if (!err && !windowed)
 		err = xnem_grant(region);
 	if (!err)
 		err = register_at_backend(region, mem->flags);
@@ -660,15 +686,15 @@ struct xnem_region *xnem_region_make(struct xnem_ctx *ctx, const struct xnem_mem
 				     struct xnem_cached *entry, bool *limit)
 {
 	struct xnem_region *region;
+	struct xnem_fe *fe = ctx->fe;
+	bool windowed = (mem->flags & XNEM_REG_WINDOWED) || !fits_whole(fe, mem);
 	u32 given_back;
 	int err, more;
 
-	if (!fits_whole(ctx->fe, mem))
-		return ERR_PTR(-E2BIG);
 	for (;;) {
 		given_back = READ_ONCE(ctx->given_back);
 		*limit = false;
-		region = region_try(ctx, mem, entry, limit);
+		region = region_try(ctx, mem, entry, windowed, limit);
 		if (!IS_ERR(region))
 			return region;
 		err = PTR_ERR(region);
@@ -679,8 +705,12 @@ struct xnem_region *xnem_region_make(struct xnem_ctx *ctx, const struct xnem_mem
 		if (more < 0)
 			return ERR_PTR(more);
 		/* Or something went by itself, which was not waited for. */
-		if (!more && given_back == READ_ONCE(ctx->given_back))
+		if (more || given_back != READ_ONCE(ctx->given_back))
+			continue;
+		/* Others have the grants: piece by piece, then. */
+		if (err != -ENOSPC || windowed || !(fe->features & XNEM_FEAT_WINDOW))
 			return region;
+		windowed = true;
 	}
 }
 

@@ -18,6 +18,11 @@ unsigned int xnem_max_queues;
 module_param_named(queues, xnem_max_queues, uint, 0444);
 MODULE_PARM_DESC(queues, "queues of a device, at most; 0: one a CPU, as the backend allows");
 
+/* Off until it has been seen to work: regions that do not fit are refused. */
+static bool windows;
+module_param(windows, bool, 0444);
+MODULE_PARM_DESC(windows, "grant regions that do not fit piece by piece (not tested yet)");
+
 static bool trusted = true;
 module_param(trusted, bool, 0444);
 MODULE_PARM_DESC(trusted, "the backend may see bytes beside a region in its first and last page");
@@ -130,6 +135,8 @@ static int read_offers(struct xnem_fe *fe)
 	spin_lock_irq(&fe->lock);
 	fe->limits = limits;
 	fe->features = features & XNEM_FE_FEATURES;
+	if (!windows)
+		fe->features &= ~XNEM_FEAT_WINDOW;
 	fe->fabric_id = fabric_id;
 	fe->backend = xdev->otherend_id;
 	fe->max_pages = min(xnem_page_budget(), limits.pages);
@@ -190,6 +197,12 @@ again:
 	err = xenbus_printf(xbt, xdev->nodename, what, "%llx", fe->features);
 	if (err)
 		goto abort;
+	if (fe->features & XNEM_FEAT_WINDOW) {
+		what = "windows";
+		err = xenbus_printf(xbt, xdev->nodename, what, "%u", fe->nr_windows);
+		if (err)
+			goto abort;
+	}
 	what = "num-queues";
 	err = xenbus_printf(xbt, xdev->nodename, what, "%u", fe->nr_queues);
 	if (err)
@@ -215,11 +228,17 @@ abort:
 
 static int setup(struct xnem_fe *fe)
 {
+	u32 reserved;
 	int err;
 
 	err = read_offers(fe);
 	if (err)
 		return err;
+	reserved = xnem_windows_setup(fe);
+	spin_lock_irq(&fe->lock);
+	fe->max_pages = min(xnem_page_budget() - reserved, fe->limits.pages);
+	fe->limits.region_pages = min(fe->limits.region_pages, fe->max_pages);
+	spin_unlock_irq(&fe->lock);
 	err = xnem_queues_setup(fe);
 	if (err) {
 		xenbus_dev_fatal(fe->xdev, err, "setting up the queues");
@@ -369,6 +388,7 @@ static int probe(struct xenbus_device *xdev, const struct xenbus_device_id *id)
 	init_waitqueue_head(&fe->desc_wait);
 	xa_init_flags(&fe->numbers, XA_FLAGS_ALLOC);
 	INIT_DELAYED_WORK(&fe->reap, xnem_reap);
+	xnem_windows_init(fe);
 	INIT_WORK(&fe->break_work, break_work);
 	INIT_DELAYED_WORK(&fe->stuck_work, stuck_work);
 	/* Until a backend says how many. */
@@ -436,16 +456,17 @@ static XNEM_REMOVE_TYPE remove(struct xenbus_device *xdev)
 	until = jiffies + XNEM_FE_STUCK;
 	do {
 		flush_delayed_work(&fe->reap);
-		if (list_empty(&fe->quarantine) && list_empty(&fe->ended))
+		if (!xnem_windows_left(fe) && list_empty(&fe->quarantine) && list_empty(&fe->ended))
 			break;
 		msleep(20);
 	} while (time_before(jiffies, until));
-	if (!list_empty(&fe->quarantine))
+	if (fe->quarantined)
 		dev_warn(&xdev->dev, "%u references are still in use; left to the kernel\n",
 			 fe->quarantined);
 	/* From here on nothing stays in quarantine, so nothing retries. */
 	fe->revoke_after = 0;
 	WRITE_ONCE(fe->defer, true);
+	xnem_windows_defer(fe);
 	xnem_reap_now(fe);
 	flush_delayed_work(&fe->reap);
 	xnem_stats_remove_device(fe);

@@ -28,6 +28,7 @@ xnem-answer-bind := $(call xnem-ask,bind,bind_dev:BIND_DEV bind_domid:BIND_DOMID
 xnem-answer-pin := $(call xnem-ask,pin,pin_pages:PIN_PAGES pin_pages_vmas:PIN_PAGES_VMAS)
 xnem-answer-vmflags := $(call xnem-ask,vmflags,vm_flags_set:VM_FLAGS_SET vm_flags_plain:VM_FLAGS_PLAIN)
 xnem-answer-eventfd := $(call xnem-ask,eventfd,eventfd_one:EVENTFD_ONE eventfd_n:EVENTFD_N)
+xnem-answer-end := $(call xnem-ask,end,end_ref:END_REF end_ref_ro:END_REF_RO)
 # A member that is there or not: its probe may fail, so one that is like it but
 # for the member shows that failing means what it says.
 $(if $(call xnem-ask,base,base:BASE),,$(error xnem: nothing compiles against this kernel's headers; is it built with CONFIG_XEN, and is its compiler installed?))
@@ -37,6 +38,7 @@ xnem-compat-flags := \
 	$(call xnem-one,way to grant a ring,$(xnem-answer-setup)) \
 	$(call xnem-one,bind_interdomain_evtchn_to_irqhandler_lateeoi,$(xnem-answer-bind)) \
 	$(call xnem-one,pin_user_pages,$(xnem-answer-pin)) \
+	$(call xnem-one,gnttab_end_foreign_access_ref,$(xnem-answer-end)) \
 	$(call xnem-one,way to set vm_flags,$(xnem-answer-vmflags)) \
 	$(call xnem-one,eventfd_signal,$(xnem-answer-eventfd)) \
 	$(call xnem-ask,essential,essential_flag:NOT_ESSENTIAL)

@@ -89,6 +89,16 @@ static inline void xnem_defer_revoke(grant_ref_t ref, struct page *page)
 #endif
 }
 
+/* Revoke, and keep the reference; false when it is in use, which the kernel says in the log. */
+static inline bool xnem_end_access(grant_ref_t ref)
+{
+#if defined(XNEM_HAVE_END_REF)
+	return gnttab_end_foreign_access_ref(ref);
+#else
+	return gnttab_end_foreign_access_ref(ref, 0);
+#endif
+}
+
 static inline int xnem_bind_interdomain(struct xenbus_device *dev, evtchn_port_t port,
 					irq_handler_t handler, const char *name, void *arg)
 {
