@@ -41,6 +41,8 @@ enum what {
 	C_WAIT32,
 	C_INBOX,
 	C_RUN,
+	C_FILL_PIECES,
+	C_CHECK_PIECES,
 	C_STOP,
 	C_RESET,
 	C_KILL,
@@ -50,7 +52,7 @@ enum what {
 struct command {
 	uint32_t what;
 	uint32_t len;
-	uint64_t arg[6];
+	uint64_t arg[7];
 	int64_t ret;
 };
 
@@ -272,6 +274,45 @@ static int64_t do_run(void)
 	return g.count == 1 ? 0 : -EPROTO;
 }
 
+static void do_fill_pieces(const struct command *c)
+{
+	const struct xnem_seg *seg = (const void *)payload;
+	uint64_t pos = 0;
+
+	for (uint64_t i = 0; i < c->arg[0]; i++) {
+		pattern_fill((void *)(uintptr_t)seg[i].addr, seg[i].length, c->arg[1], pos);
+		pos += seg[i].length;
+	}
+}
+
+/*
+ * Bytes [from, from + len) of the pieces are the pattern of seed at their position
+ * plus shift; all others, and what is between the pieces, GUARD_BYTE.  Leaves GUARD_BYTE
+ * everywhere.  0, or 1 + the piece that is wrong, 1 + the number of pieces: between them.
+ */
+static int64_t do_check_pieces(const struct command *c)
+{
+	const struct xnem_seg *seg = (const void *)payload;
+	uint64_t nr = c->arg[0], from = c->arg[3], len = c->arg[4], pos = 0;
+	unsigned char *base = (void *)(uintptr_t)c->arg[1];
+
+	for (uint64_t i = 0; i < nr; i++) {
+		unsigned char *p = (void *)(uintptr_t)seg[i].addr;
+		uint64_t end = pos + seg[i].length;
+		uint64_t a = from > pos ? from : pos, b = from + len < end ? from + len : end;
+
+		if (a >= b)
+			a = b = end;
+		if (byte_check(p, a - pos, GUARD_BYTE) != a - pos ||
+		    pattern_check(p + (a - pos), b - a, c->arg[5], a + c->arg[6]) != b - a ||
+		    byte_check(p + (b - pos), end - b, GUARD_BYTE) != end - b)
+			return (int64_t)i + 1;
+		memset(p, GUARD_BYTE, seg[i].length);
+		pos = end;
+	}
+	return byte_check(base, c->arg[2], GUARD_BYTE) == c->arg[2] ? 0 : (int64_t)nr + 1;
+}
+
 /** Does it in this process; what goes in and out besides is in payload. */
 static void execute(struct command *c)
 {
@@ -334,6 +375,13 @@ static void execute(struct command *c)
 	case C_RUN:
 		c->ret = do_run();
 		break;
+	case C_FILL_PIECES:
+		do_fill_pieces(c);
+		c->ret = 0;
+		break;
+	case C_CHECK_PIECES:
+		c->ret = do_check_pieces(c);
+		break;
 	case C_RESET:
 		c->ret = do_reset();
 		break;
@@ -387,7 +435,8 @@ static int recv_all(int sock, void *data, size_t len)
 /* Which commands bring bytes along, and which bring them back. */
 static bool carries_in(uint32_t what)
 {
-	return what == C_OPEN || what == C_WRITE || what == C_IOCTL || what == C_RUN;
+	return what == C_OPEN || what == C_WRITE || what == C_IOCTL || what == C_RUN ||
+	       what == C_FILL_PIECES || what == C_CHECK_PIECES;
 }
 
 static bool carries_out(uint32_t what)
@@ -668,6 +717,25 @@ int peer_ioctl(struct peer *p, unsigned long request, void *arg)
 	struct command c = { .what = C_IOCTL, .len = _IOC_SIZE(request), .arg = { request } };
 
 	return (int)tell(p, &c, arg);
+}
+
+int peer_fill_pieces(struct peer *p, const struct xnem_seg *seg, uint32_t nr, uint64_t seed)
+{
+	struct command c = { .what = C_FILL_PIECES,
+			     .len = nr * (uint32_t)sizeof(*seg),
+			     .arg = { nr, seed } };
+
+	return (int)tell(p, &c, (void *)(uintptr_t)seg);
+}
+
+int64_t peer_check_pieces(struct peer *p, const struct xnem_seg *seg, uint32_t nr, uint64_t base,
+			  uint64_t span, uint64_t from, uint64_t len, uint64_t seed, uint64_t shift)
+{
+	struct command c = { .what = C_CHECK_PIECES,
+			     .len = nr * (uint32_t)sizeof(*seg),
+			     .arg = { nr, base, span, from, len, seed, shift } };
+
+	return tell(p, &c, (void *)(uintptr_t)seg);
 }
 
 int peer_poll(struct peer *p, int events, int timeout_ms)

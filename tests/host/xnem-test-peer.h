@@ -76,6 +76,16 @@ int peer_set(struct peer *p, uint64_t addr, uint64_t len, unsigned char byte);
 int64_t peer_check_byte(struct peer *p, uint64_t addr, uint64_t len, unsigned char byte);
 int peer_write(struct peer *p, uint64_t addr, const void *data, uint32_t len);
 int peer_read(struct peer *p, uint64_t addr, void *data, uint32_t len);
+/** Pieces, one behind the other, as one long stretch. */
+int peer_fill_pieces(struct peer *p, const struct xnem_seg *seg, uint32_t nr, uint64_t seed);
+/**
+ * Of this stretch, bytes [@from, @from + @len) are the pattern at their position plus
+ * @shift, all others within @span bytes from @base on GUARD_BYTE (and are so afterwards).
+ * 0, or 1 + the piece that is wrong, or 1 + @nr: a byte between them.
+ */
+int64_t peer_check_pieces(struct peer *p, const struct xnem_seg *seg, uint32_t nr, uint64_t base,
+			  uint64_t span, uint64_t from, uint64_t len, uint64_t seed,
+			  uint64_t shift);
 /** An ioctl; the argument goes there and comes back. */
 int peer_ioctl(struct peer *p, unsigned long request, void *arg);
 /** poll() of the device for @events; revents, 0: none in time. */

@@ -34,6 +34,8 @@ struct cast {
 	/** where this runs, or -1: not told; a file that is written back to a disk, or NULL */
 	int domid;
 	const char *disk;
+	/** the grant table has no room for 64 MiB */
+	bool small;
 };
 
 struct test {

@@ -54,6 +54,28 @@ static int large(struct cast *cast)
 	return 0;
 }
 
+/* Without being asked for: it does not fit, or it does; the bytes are right both ways. */
+static int sixty_four_mib(struct cast *cast)
+{
+	struct area src, dst;
+	struct xnem_stats stats;
+
+	EXPECT(0, make_area(&src, &cast->a, MIB(64), 1, XNEM_REG_READ, 0));
+	EXPECT(0, make_area(&dst, &cast->b, MIB(64), 4095, XNEM_REG_WRITE, 0));
+	CALL(copy_and_check(&cast->a, &dst, 0, &src, 0, MIB(64), 1));
+	EXPECT(0, peer_deregister(&cast->a, &src.reg));
+	EXPECT(0, peer_deregister(&cast->b, &dst.reg));
+	EXPECT(0, peer_register(&cast->b, dst.addr, MIB(64), XNEM_REG_READ, 0, &dst.reg));
+	EXPECT(0, peer_register(&cast->a, src.addr, MIB(64), XNEM_REG_WRITE, 0, &src.reg));
+	CALL(copy_and_check(&cast->a, &src, 5, &dst, 7, MIB(64) - 100, 2));
+	EXPECT(0, peer_stats(&cast->a, &stats));
+	note("%u windows", (unsigned int)stats.windows);
+	/* where the grant table is too small for it, the scenario says so */
+	if (cast->small)
+		EXPECT_TRUE(stats.windows >= 2);
+	return 0;
+}
+
 static int checks_as_ever(struct cast *cast)
 {
 	struct area src, dst;
@@ -81,20 +103,20 @@ static int checks_as_ever(struct cast *cast)
 /* Opposite copies between windowed regions, several at a time, for as long as it takes. */
 static int opposite(struct cast *cast)
 {
-	enum { EACH = 4 };
+	enum { EACH = 8 };
 	struct area in[EACH], out[EACH], peer_in[EACH], peer_out[EACH];
 	struct xnem_submit_req to[EACH], from[EACH];
 	struct xnem_complete done[EACH];
 
 	for (unsigned int i = 0; i < EACH; i++) {
-		EXPECT(0, make_windowed(&out[i], &cast->a, MIB(3), i, XNEM_REG_READ));
-		EXPECT(0, make_windowed(&in[i], &cast->a, MIB(3), i + 9, XNEM_REG_WRITE));
-		EXPECT(0, make_windowed(&peer_out[i], &cast->b, MIB(3), i, XNEM_REG_READ));
-		EXPECT(0, make_windowed(&peer_in[i], &cast->b, MIB(3), i + 7, XNEM_REG_WRITE));
-		EXPECT(0, peer_fill(&cast->a, out[i].addr, MIB(3), i, 0));
-		EXPECT(0, peer_fill(&cast->b, peer_out[i].addr, MIB(3), i + 100, 0));
-		to[i] = copy_req(&peer_in[i], 0, &out[i], 0, MIB(3));
-		from[i] = copy_req(&in[i], 0, &peer_out[i], 0, MIB(3));
+		EXPECT(0, make_windowed(&out[i], &cast->a, MIB(2), i, XNEM_REG_READ));
+		EXPECT(0, make_windowed(&in[i], &cast->a, MIB(2), i + 9, XNEM_REG_WRITE));
+		EXPECT(0, make_windowed(&peer_out[i], &cast->b, MIB(2), i, XNEM_REG_READ));
+		EXPECT(0, make_windowed(&peer_in[i], &cast->b, MIB(2), i + 7, XNEM_REG_WRITE));
+		EXPECT(0, peer_fill(&cast->a, out[i].addr, MIB(2), i, 0));
+		EXPECT(0, peer_fill(&cast->b, peer_out[i].addr, MIB(2), i + 100, 0));
+		to[i] = copy_req(&peer_in[i], 0, &out[i], 0, MIB(2));
+		from[i] = copy_req(&in[i], 0, &peer_out[i], 0, MIB(2));
 	}
 	EXPECT(EACH, peer_submit(&cast->a, to, EACH));
 	EXPECT(EACH, peer_submit(&cast->b, from, EACH));
@@ -105,13 +127,13 @@ static int opposite(struct cast *cast)
 			EXPECT_TRUE(n > 0);
 			for (int i = 0; i < n; i++) {
 				EXPECT(0, done[i].status);
-				EXPECT(MIB(3), done[i].bytes_done);
+				EXPECT(MIB(2), done[i].bytes_done);
 			}
 			left -= (unsigned int)n;
 		}
 	for (unsigned int i = 0; i < EACH; i++) {
-		EXPECT(0, peer_check(&cast->a, in[i].addr, MIB(3), i + 100, 0));
-		EXPECT(0, peer_check(&cast->b, peer_in[i].addr, MIB(3), i, 0));
+		EXPECT(0, peer_check(&cast->a, in[i].addr, MIB(2), i + 100, 0));
+		EXPECT(0, peer_check(&cast->b, peer_in[i].addr, MIB(2), i, 0));
 	}
 	return 0;
 }
@@ -182,7 +204,9 @@ static int deregistered_in_the_middle(struct cast *cast)
 		/* from here on nothing reads from it */
 		EXPECT(0, peer_set(&cast->b, src.addr, MIB(8), 0));
 		EXPECT(1, peer_complete(&cast->a, &done, 1, 1, WAIT_NS));
-		EXPECT_TRUE(done.status == 0 || done.status == -ENOENT);
+		note("ended with %d", done.status);
+		EXPECT_TRUE(done.status == 0 || done.status == -ENOENT ||
+			    done.status == -EHOSTDOWN);
 		if (!done.status)
 			EXPECT(0, peer_check(&cast->a, dst.addr, MIB(8), round, 0));
 		EXPECT(0, peer_deregister(&cast->a, &dst.reg));
@@ -277,12 +301,13 @@ static int above_4_gib(struct cast *cast)
 const struct test windows_tests[] = {
 	{ "windowed source, destination, both; any offset", small, F },
 	{ "20 MiB", large, F },
+	{ "64 MiB, whether they fit or not", sixty_four_mib, F },
 	{ "range, access and key are checked as ever", checks_as_ever, F },
 	{ "opposite copies at once do not lock each other", opposite, F },
 	{ "qubes-issues#5073: the owner is stopped", stopped_owner, F },
 	{ "hpc/xpmem#4: the owner is killed in the middle", owner_killed, F },
 	{ "deregistered in the middle", deregistered_in_the_middle, F },
 	{ "pieces in windows", segments_in_windows, F | XNEM_FEAT_SEGMENTS },
-	{ "more than 4 GiB in one copy", above_4_gib, F },
+	{ "ompi#4829: more than 4 GiB in one copy", above_4_gib, F },
 	{ 0 },
 };

@@ -63,6 +63,7 @@ static const char usage_text[] =
 	"    --peer HOST:PORT          one of them there, where `serve' runs\n"
 	"    --only TEXT --except TEXT those with, without TEXT in their names\n"
 	"    --domid N --disk PATH     this domain; a file on a disk, or a disk\n"
+	"    --small                   the grant table has no room for 64 MiB\n"
 	"  serve              be that process: --port N\n"
 	"All: --device PATH\n"
 	"\n"
@@ -623,6 +624,7 @@ enum {
 	O_EXCEPT,
 	O_DOMID,
 	O_DISK,
+	O_SMALL,
 	O_PORT,
 	O_HELP,
 };
@@ -658,6 +660,7 @@ static const struct option long_options[] = {
 	{ "except", 1, NULL, O_EXCEPT },
 	{ "domid", 1, NULL, O_DOMID },
 	{ "disk", 1, NULL, O_DISK },
+	{ "small", 0, NULL, O_SMALL },
 	{ "port", 1, NULL, O_PORT },
 	{ "help", 0, NULL, O_HELP },
 	{ NULL, 0, NULL, 0 },
@@ -754,6 +757,9 @@ static void set_option(struct options *opt, int c, const char *arg)
 		break;
 	case O_DISK:
 		opt->disk = arg;
+		break;
+	case O_SMALL:
+		opt->small = true;
 		break;
 	case O_PORT:
 		opt->port = number(arg);

@@ -54,6 +54,7 @@ struct options {
 	uint64_t threads;
 	const char *peer, *only, *except, *disk;
 	int domid;
+	bool small;
 	uint64_t port;
 };
 
