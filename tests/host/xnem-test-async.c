@@ -10,6 +10,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "xnem-test-suite.h"
@@ -630,6 +631,7 @@ static int stopped(struct cast *cast)
 /* As many as the backend allows, then EMFILE; and all can be had again. */
 static int limits(struct cast *cast)
 {
+	struct rlimit files = { 2000, 2000 };
 	static int fds[1100];
 	static struct xnem_register regs[20000];
 	int64_t at = peer_map(&cast->a, K_PRIVATE, 4096, 0);
@@ -637,6 +639,7 @@ static int limits(struct cast *cast)
 	int null, err = 0;
 
 	EXPECT_TRUE(at > 0);
+	EXPECT(0, setrlimit(RLIMIT_NOFILE, &files));
 	EXPECT(0, peer_info(&cast->a, &before));
 	for (unsigned int round = 0; round < 2; round++) {
 		unsigned int n = 0, k;

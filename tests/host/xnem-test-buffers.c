@@ -16,19 +16,12 @@
 #define PROT_RW (PROT_READ | PROT_WRITE)
 #define HUGE MIB(2)
 
-/* The kernel's xen/gntalloc.h and xen/gntdev.h. */
-struct gntalloc_alloc {
-	uint16_t domid, flags;
-	uint32_t count;
-	uint64_t index;
-	uint32_t gref[1];
-};
+/* The kernel's xen/gntdev.h. */
 struct gntdev_map {
 	uint32_t count, pad;
 	uint64_t index;
 	uint32_t domid, gref;
 };
-#define GNTALLOC_ALLOC _IOC(_IOC_NONE, 'G', 5, 24)
 #define GNTDEV_MAP _IOC(_IOC_NONE, 'G', 0, 24)
 
 static int register_here(struct cast *cast, const void *addr, uint64_t len, uint32_t access,
@@ -269,29 +262,33 @@ static int device(struct cast *cast)
 	return 0;
 }
 
-/* What another domain has granted, mapped here (granted by ourselves: the same to us). */
+/*
+ * What another guest has granted, mapped here.  (Not one's own: that a page of its own
+ * is mapped twice costs a PVH guest the first mapping, and thus its memory.)
+ */
 static int foreign_grant(struct cast *cast)
 {
-	struct gntalloc_alloc alloc = { .domid = (uint16_t)cast->domid, .flags = 1, .count = 1 };
-	struct gntdev_map map = { .count = 1, .domid = (uint32_t)cast->domid };
-	int ga, gd;
+	struct gntdev_map map = { .count = 1, .domid = (uint32_t)cast->peer_domid };
+	int64_t gref;
 	void *m;
+	int fd;
 
-	if (cast->domid < 0)
+	if (!cast->remote)
 		return 0;
-	ga = open("/dev/xen/gntalloc", O_RDWR | O_CLOEXEC);
-	gd = open("/dev/xen/gntdev", O_RDWR | O_CLOEXEC);
-	EXPECT_TRUE(ga >= 0 && gd >= 0);
-	EXPECT(0, ioctl_here(ga, GNTALLOC_ALLOC, &alloc));
-	map.gref = alloc.gref[0];
-	EXPECT(0, ioctl_here(gd, GNTDEV_MAP, &map));
-	m = mmap(NULL, 4096, PROT_RW, MAP_SHARED, gd, (off_t)map.index);
+	EXPECT_TRUE(cast->domid >= 0 && cast->peer_domid >= 0);
+	gref = peer_grant(&cast->b, (unsigned int)cast->domid);
+	EXPECT_TRUE(gref > 0);
+	fd = open("/dev/xen/gntdev", O_RDWR | O_CLOEXEC);
+	EXPECT_TRUE(fd >= 0);
+	map.gref = (uint32_t)gref;
+	EXPECT(0, ioctl_here(fd, GNTDEV_MAP, &map));
+	m = mmap(NULL, 4096, PROT_RW, MAP_SHARED, fd, (off_t)map.index);
 	EXPECT_TRUE(m != MAP_FAILED);
+	memset(m, 1, 4096);
 	CALL(refused(cast, m, 4096, XNEM_REG_READ, -EOPNOTSUPP));
 	CALL(refused(cast, m, 100, XNEM_REG_WRITE, -EOPNOTSUPP));
 	munmap(m, 4096);
-	close(gd);
-	close(ga);
+	close(fd);
 	return 0;
 }
 

@@ -411,7 +411,7 @@ static int notify(struct cast *cast)
 	/* By the source's owner, the destination's, and a third. */
 	for (unsigned int w = 0; w < 3; w++)
 		for (unsigned int k = 0; k < 3; k++)
-			for (unsigned int i = 0; i < 5; i++) {
+			for (unsigned int i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
 				struct xnem_submit_req req = copy_req(&dst, 0, &src, 0, lengths[i]);
 				uint64_t bytes = 0;
 

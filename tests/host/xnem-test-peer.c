@@ -41,6 +41,7 @@ enum what {
 	C_WAIT32,
 	C_INBOX,
 	C_RUN,
+	C_GRANT,
 	C_FILL_PIECES,
 	C_CHECK_PIECES,
 	C_STOP,
@@ -274,6 +275,22 @@ static int64_t do_run(void)
 	return g.count == 1 ? 0 : -EPROTO;
 }
 
+/* A page for another domain, by the kernel's gntalloc; as long as this process lives. */
+static int64_t do_grant(const struct command *c)
+{
+	struct {
+		uint16_t domid, flags;
+		uint32_t count;
+		uint64_t index;
+		uint32_t gref[1];
+	} alloc = { .domid = (uint16_t)c->arg[0], .flags = 1, .count = 1 };
+	int file = open("/dev/xen/gntalloc", O_RDWR | O_CLOEXEC);
+
+	if (file < 0 || ioctl(file, _IOC(_IOC_NONE, 'G', 5, 24), &alloc))
+		return -errno;
+	return alloc.gref[0];
+}
+
 static void do_fill_pieces(const struct command *c)
 {
 	const struct xnem_seg *seg = (const void *)payload;
@@ -374,6 +391,9 @@ static void execute(struct command *c)
 		break;
 	case C_RUN:
 		c->ret = do_run();
+		break;
+	case C_GRANT:
+		c->ret = do_grant(c);
 		break;
 	case C_FILL_PIECES:
 		do_fill_pieces(c);
@@ -717,6 +737,13 @@ int peer_ioctl(struct peer *p, unsigned long request, void *arg)
 	struct command c = { .what = C_IOCTL, .len = _IOC_SIZE(request), .arg = { request } };
 
 	return (int)tell(p, &c, arg);
+}
+
+int64_t peer_grant(struct peer *p, unsigned int domid)
+{
+	struct command c = { .what = C_GRANT, .arg = { domid } };
+
+	return tell(p, &c, NULL);
 }
 
 int peer_fill_pieces(struct peer *p, const struct xnem_seg *seg, uint32_t nr, uint64_t seed)

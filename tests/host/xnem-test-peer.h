@@ -76,6 +76,8 @@ int peer_set(struct peer *p, uint64_t addr, uint64_t len, unsigned char byte);
 int64_t peer_check_byte(struct peer *p, uint64_t addr, uint64_t len, unsigned char byte);
 int peer_write(struct peer *p, uint64_t addr, const void *data, uint32_t len);
 int peer_read(struct peer *p, uint64_t addr, void *data, uint32_t len);
+/** A page that is not XNEM's, granted to a domain: its reference. */
+int64_t peer_grant(struct peer *p, unsigned int domid);
 /** Pieces, one behind the other, as one long stretch. */
 int peer_fill_pieces(struct peer *p, const struct xnem_seg *seg, uint32_t nr, uint64_t seed);
 /**

@@ -150,9 +150,11 @@ int cmd_serve(const struct options *opt, char **args)
 
 int cmd_suite(const struct options *opt, char **args)
 {
-	struct cast cast = {
-		.device = opt->device, .domid = opt->domid, .disk = opt->disk, .small = opt->small
-	};
+	struct cast cast = { .device = opt->device,
+			     .domid = opt->domid,
+			     .peer_domid = opt->peer_domid,
+			     .disk = opt->disk,
+			     .small = opt->small };
 	const struct test *tests = NULL;
 	unsigned int number = 0, bad = 0;
 	bool pages = false;

@@ -31,8 +31,8 @@ struct cast {
 	/** b is in another guest, thus another device */
 	bool remote;
 	const char *device;
-	/** where this runs, or -1: not told; a file that is written back to a disk, or NULL */
-	int domid;
+	/** where this and b run, or -1: not told; a file that is written back to a disk, or NULL */
+	int domid, peer_domid;
 	const char *disk;
 	/** the grant table has no room for 64 MiB */
 	bool small;

@@ -62,7 +62,8 @@ static const char usage_text[] =
 	"                     cache, buffers\n"
 	"    --peer HOST:PORT          one of them there, where `serve' runs\n"
 	"    --only TEXT --except TEXT those with, without TEXT in their names\n"
-	"    --domid N --disk PATH     this domain; a file on a disk, or a disk\n"
+	"    --domid N --peer-domid N  this domain, and that of --peer\n"
+	"    --disk PATH               a disk, or a file on one\n"
 	"    --small                   the grant table has no room for 64 MiB\n"
 	"  serve              be that process: --port N\n"
 	"All: --device PATH\n"
@@ -623,6 +624,7 @@ enum {
 	O_ONLY,
 	O_EXCEPT,
 	O_DOMID,
+	O_PEER_DOMID,
 	O_DISK,
 	O_SMALL,
 	O_PORT,
@@ -659,6 +661,7 @@ static const struct option long_options[] = {
 	{ "only", 1, NULL, O_ONLY },
 	{ "except", 1, NULL, O_EXCEPT },
 	{ "domid", 1, NULL, O_DOMID },
+	{ "peer-domid", 1, NULL, O_PEER_DOMID },
 	{ "disk", 1, NULL, O_DISK },
 	{ "small", 0, NULL, O_SMALL },
 	{ "port", 1, NULL, O_PORT },
@@ -755,6 +758,9 @@ static void set_option(struct options *opt, int c, const char *arg)
 	case O_DOMID:
 		opt->domid = (int)number(arg);
 		break;
+	case O_PEER_DOMID:
+		opt->peer_domid = (int)number(arg);
+		break;
 	case O_DISK:
 		opt->disk = arg;
 		break;
@@ -794,6 +800,7 @@ int main(int argc, char **argv)
 		.depth = 4,
 		.threads = 4,
 		.domid = -1,
+		.peer_domid = -1,
 	};
 	int c;
 

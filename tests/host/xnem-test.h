@@ -53,7 +53,7 @@ struct options {
 	uint64_t depth;
 	uint64_t threads;
 	const char *peer, *only, *except, *disk;
-	int domid;
+	int domid, peer_domid;
 	bool small;
 	uint64_t port;
 };
