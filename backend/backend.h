@@ -196,7 +196,7 @@ struct xnem_job {
 	bool stop;
 	bool cancel;
 	struct llist_node finished;
-	/** With a windowed region (window.c): windows of source and destination. */
+	/** Windows of source and destination (window.c); NULL: granted as a whole, or none now. */
 	struct xnem_window *win[2];
 	/** Where the piece ends that they are for; it may be copied; or what is missing. */
 	u64 piece_end;

@@ -38,15 +38,10 @@ static void do_copies(struct gnttab_copy *ops, unsigned int n)
 		pr_warn_ratelimited("xnem-backend: GNTTABOP_copy refused\n");
 }
 
-static struct xnem_region *ending_region(const struct xnem_job *job)
-{
-	return READ_ONCE(job->src->dying) ? job->src : READ_ONCE(job->dst->dying) ? job->dst : NULL;
-}
-
 /* Nothing may be copied any more to or from a region that ends. */
 bool xnem_copy_dying(const struct xnem_job *job)
 {
-	return ending_region(job);
+	return READ_ONCE(job->src->dying) || READ_ONCE(job->dst->dying);
 }
 
 enum xnem_status xnem_copy_why(const struct xnem_job *job, enum xnem_status status)
@@ -92,7 +87,7 @@ void xnem_copy_remove(struct xnem_job *job)
 
 static bool end_if_dying(struct xnem_job *job)
 {
-	if (!ending_region(job))
+	if (!xnem_copy_dying(job))
 		return false;
 	xnem_copy_remove(job);
 	xnem_job_end_copy(job, XNEM_ST_PEER_GONE);
@@ -138,6 +133,15 @@ static inline __attribute__((always_inline)) void emit(void *arg, u32 src_ref, u
 	g->status = GNTST_general_error;
 }
 
+/* References of a region from its first page on, or of the window that shows a part. */
+static const u32 *refs_of(const struct xnem_region *r, const struct xnem_window *win, u64 *page_pos)
+{
+	if (!win)
+		return r->refs;
+	*page_pos -= win->page << XNEM_PAGE_SHIFT;
+	return win->refs;
+}
+
 /*
  * The next stretch of a copy that is one in both regions, from byte @pos of
  * @left that are to go.
@@ -147,18 +151,9 @@ static void next_walk(struct xnem_walk *walk, const struct xnem_job *job, u64 po
 	u64 src_pos, dst_pos;
 	u64 src = xnem_region_find(job->src, job->src_offset + pos, &src_pos);
 	u64 dst = xnem_region_find(job->dst, job->dst_offset + pos, &dst_pos);
+	const u32 *src_refs = refs_of(job->src, job->win[0], &src_pos);
+	const u32 *dst_refs = refs_of(job->dst, job->win[1], &dst_pos);
 
-	const u32 *src_refs = job->src->refs, *dst_refs = job->dst->refs;
-
-	/* A window's references are those of its part alone. */
-	if (job->state == XNEM_JOB_LARGE && job->win[0]) {
-		src_refs = job->win[0]->refs;
-		src_pos -= job->win[0]->page << XNEM_PAGE_SHIFT;
-	}
-	if (job->state == XNEM_JOB_LARGE && job->win[1]) {
-		dst_refs = job->win[1]->refs;
-		dst_pos -= job->win[1]->page << XNEM_PAGE_SHIFT;
-	}
 	xnem_walk_init(walk, src_refs, src_pos, dst_refs, dst_pos, min3(src, dst, left));
 }
 

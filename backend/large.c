@@ -57,9 +57,6 @@ void xnem_large_add(struct xnem_job *job)
 	job->chunks = 0;
 	job->stop = false;
 	job->cancel = false;
-	job->win[0] = NULL;
-	job->win[1] = NULL;
-	job->ready = false;
 	job->wait_until = 0;
 	spin_lock(&xnem_large_lock);
 	xnem_large_enqueue(job);
@@ -123,10 +120,8 @@ void xnem_large_stop_dying(void)
 	list_for_each_entry_safe(dev, next_dev, &devices, large_turn)
 		list_for_each_entry_safe(ctx, next_ctx, &dev->large, large_turn)
 			list_for_each_entry_safe(job, next, &ctx->large, entry)
-				if (xnem_copy_dying(job)) {
-					stop(job, XNEM_ST_PEER_GONE, job->cursor);
-					go_home(job);
-				}
+				if (xnem_copy_dying(job))
+					xnem_large_stop_locked(job, XNEM_ST_PEER_GONE);
 	spin_unlock(&xnem_large_lock);
 }
 

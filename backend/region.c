@@ -112,7 +112,6 @@ out:
 static enum xnem_status read_description(struct xnem_region *r, struct xnem_be_queue *q,
 					 const struct xnem_request *req)
 {
-	bool segments = r->flags & XNEM_REGION_SEGMENTS;
 	u32 first = 0, nr = xnem_register_refs(r->flags, r->nr_pages, r->nr_segs);
 	enum xnem_status status;
 
@@ -126,7 +125,7 @@ static enum xnem_status read_description(struct xnem_region *r, struct xnem_be_q
 	}
 	if (r->refs)
 		read_refs(r, q->worker, req);
-	if (!segments)
+	if (!(r->flags & XNEM_REGION_SEGMENTS))
 		return XNEM_ST_OK;
 	nr -= DIV_ROUND_UP(r->nr_segs, XNEM_DESC_SEGMENTS);
 	return read_segments(r, q->worker, nr - first);

@@ -121,10 +121,6 @@ void xnem_window_want(struct xnem_job *job)
 		dst = idle(job->dst->dev, src);
 	if (!job->wait_until)
 		job->wait_until = (jiffies + COPY_TIMEOUT) | 1;
-	job->wants = 0;
-	job->win[0] = NULL;
-	job->win[1] = NULL;
-	job->ready = false;
 	if ((src_win && !src) || (dst_win && !dst)) {
 		list_add_tail(&job->entry, &waiting);
 		return;

@@ -70,6 +70,10 @@
 
 /** Windows of a device, at most. */
 #define XNEM_FE_WINDOWS 8u
+
+/** Xen pages in a page of this kernel: 1 on x86, 4 or 16 with larger pages. */
+#define XEN_PER_PAGE (PAGE_SIZE / XNEM_PAGE_SIZE)
+
 /** Features this frontend uses when they are offered. */
 #define XNEM_FE_FEATURES                                                            \
 	(XNEM_FEAT_CPAGE | XNEM_FEAT_MESSAGE | XNEM_FEAT_NOTIFY | XNEM_FEAT_FENCE | \

@@ -12,8 +12,6 @@
 
 #include "frontend.h"
 
-#define XEN_PER_PAGE (PAGE_SIZE / XNEM_PAGE_SIZE)
-
 /* Positions in Xen pages. */
 enum {
 	PAGE_CONTROL,

@@ -11,9 +11,6 @@
 
 #include "frontend.h"
 
-/* Xen pages in a page of this kernel: 1 on x86, 4 or 16 with larger pages. */
-#define XEN_PER_PAGE (PAGE_SIZE / XNEM_PAGE_SIZE)
-
 /* Bytes pinned in one go. */
 #define PIN_CHUNK (16ul << 20)
 

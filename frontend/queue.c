@@ -11,8 +11,6 @@
 #include "frontend.h"
 #include "xnem_status.h"
 
-static void queue_break(struct xnem_fe *fe, const char *why);
-
 int xnem_queue_state(const struct xnem_fe *fe)
 {
 	if (READ_ONCE(fe->removed))
@@ -47,7 +45,7 @@ int xnem_queue_post(struct xnem_fe *fe, struct xnem_ctx *ctx, struct xnem_region
 	if (q->nr_free <= (control ? 0 : min(XNEM_FE_CONTROL_RESERVE, (int)q->nr_rqs / 4)))
 		return -EAGAIN;
 	if (xnem_ring_used(q->sq_prod, xnem_load32(&q->header->sq.cons)) > q->sq_size) {
-		queue_break(fe, "submission index beyond the ring");
+		xnem_queue_break(fe, "submission index beyond the ring");
 		return -EAGAIN; /* the disconnect ends it */
 	}
 	/* There are no more requests than slots, so this is a slow backend. */
@@ -331,8 +329,9 @@ static void finish(struct xnem_fe_queue *q, struct xnem_rq *rq, int error, u64 b
 		xnem_ctx_put(ctx);
 }
 
-static void queue_break(struct xnem_fe *fe, const char *why)
+void xnem_queue_break(struct xnem_fe *fe, const char *why)
 {
+	lockdep_assert_held(&fe->lock);
 	if (fe->broken)
 		return;
 	fe->broken = true;
@@ -340,12 +339,6 @@ static void queue_break(struct xnem_fe *fe, const char *why)
 	dev_err_ratelimited(&fe->xdev->dev, "backend broke the protocol: %s\n", why);
 	/* Disconnecting may sleep. */
 	schedule_work(&fe->break_work);
-}
-
-void xnem_queue_break(struct xnem_fe *fe, const char *why)
-{
-	lockdep_assert_held(&fe->lock);
-	queue_break(fe, why);
 }
 
 static void take(struct xnem_fe_queue *q, const struct xnem_completion *c)
@@ -356,18 +349,18 @@ static void take(struct xnem_fe_queue *q, const struct xnem_completion *c)
 	struct xnem_rq *rq;
 
 	if (id >= q->nr_rqs || !q->rqs[id].busy) {
-		queue_break(fe, "it answers what was not asked");
+		xnem_queue_break(fe, "it answers what was not asked");
 		return;
 	}
 	rq = &q->rqs[id];
 	if (!xnem_check_completion(c, rq->op, rq->flags, rq->length)) {
-		queue_break(fe, "an answer does not fit its request");
+		xnem_queue_break(fe, "an answer does not fit its request");
 		return;
 	}
 	/* The end of a region or context is not something it can refuse. */
 	if (status != XNEM_ST_OK &&
 	    (rq->op == XNEM_OP_DEREGISTER || rq->op == XNEM_OP_CLOSE_CONTEXT)) {
-		queue_break(fe, "it refuses to let go");
+		xnem_queue_break(fe, "it refuses to let go");
 		return;
 	}
 	xnem_stat_inc(fe, completions);
@@ -400,7 +393,7 @@ static void drain(struct xnem_fe_queue *q)
 			continue;
 		}
 		if (xnem_ring_used(prod, q->cq_cons) > q->cq_size) {
-			queue_break(fe, "completion index beyond the ring");
+			xnem_queue_break(fe, "completion index beyond the ring");
 			break;
 		}
 		while (q->cq_cons != prod && !fe->broken) {

@@ -310,7 +310,7 @@ static void region_reap(struct xnem_region *region)
 	wake_up_all(&ctx->wait);
 	spin_unlock_irq(&fe->lock);
 	if (!left) {
-		atomic_sub(region->nr_refs, &used_pages);
+		xnem_pages_unreserve(region->nr_refs);
 		xnem_region_put(region);
 		xnem_ctx_put(ctx);
 	}
@@ -351,10 +351,10 @@ void xnem_reap(struct work_struct *work)
 	xnem_fe_put(fe);
 }
 
-/* Pages of the segment table. */
-static u32 table_pages(const struct xnem_region *region)
+/* Descriptor pages of the table of @nr segments; one needs none. */
+static u32 table_pages(u32 nr)
 {
-	return region->nr_pieces > 1 ? DIV_ROUND_UP(region->nr_pieces, XNEM_DESC_SEGMENTS) : 0;
+	return nr > 1 ? DIV_ROUND_UP(nr, XNEM_DESC_SEGMENTS) : 0;
 }
 
 /* Do the references of @pages Xen pages go to descriptor pages? */
@@ -384,7 +384,7 @@ static void describe_pieces(struct xnem_fe *fe, const struct xnem_region *region
  */
 static void describe(struct xnem_fe *fe, const struct xnem_region *region, struct xnem_request *req)
 {
-	u32 tables = table_pages(region), n = 0, desc = 0, i;
+	u32 tables = table_pages(region->nr_pieces), n = 0, desc = 0, i;
 
 	if (!(req->u.reg.flags & cpu_to_le32(XNEM_REGION_INDIRECT))) {
 		for (; n < region->nr_refs; n++)
@@ -471,7 +471,7 @@ int xnem_region_post(struct xnem_region *region, struct xnem_request *req, bool 
 static int register_at_backend(struct xnem_region *region, u32 flags)
 {
 	struct xnem_fe *fe = region->ctx->fe;
-	u32 tables = table_pages(region), wire = 0;
+	u32 tables = table_pages(region->nr_pieces), wire = 0;
 	struct xnem_request req = {
 		.op = cpu_to_le16(XNEM_OP_REGISTER),
 		.u.reg = {
@@ -505,65 +505,6 @@ static int register_at_backend(struct xnem_region *region, u32 flags)
 	return xnem_region_post(region, &req, has_desc);
 }
 
-struct xnem_region *xnem_region_new(struct xnem_ctx *ctx, u32 pages)
-{
-	struct xnem_region *region = kzalloc(sizeof(*region), GFP_KERNEL);
-	struct xnem_fe *fe = ctx->fe;
-	bool fits, fits_all;
-
-	if (!region)
-		return ERR_PTR(-ENOMEM);
-	kref_init(&region->ref);
-	INIT_LIST_HEAD(&region->list);
-	region->ctx = ctx;
-	region->state = XNEM_REGION_NEW;
-	region->nr_refs = pages;
-	region->nr_xen = pages;
-	RB_CLEAR_NODE(&region->by_id);
-	region->pieces = &region->one;
-	region->nr_pieces = 1;
-
-	/* Of this device, and of all: one table serves them, disks and network. */
-	fits_all = atomic_add_return(pages, &used_pages) <= xnem_page_budget();
-	spin_lock_irq(&fe->lock);
-	fits = fits_all && fe->used_pages + pages <= fe->max_pages;
-	if (fits) {
-		region->life = fe->life;
-		fe->used_pages += pages;
-		fe->nr_regions++;
-		list_add(&region->entry, &ctx->regions);
-	}
-	spin_unlock_irq(&fe->lock);
-	if (!fits) {
-		atomic_sub(pages, &used_pages);
-		xnem_stat_inc(fe, error_grants);
-		kfree(region);
-		return ERR_PTR(-ENOSPC);
-	}
-	xnem_ctx_get(ctx);
-	kref_get(&region->ref); /* the caller's, beside the context's */
-	return region;
-}
-
-void xnem_region_fail(struct xnem_region *region, int err)
-{
-	struct xnem_ctx *ctx = region->ctx;
-	struct xnem_fe *fe = ctx->fe;
-
-	spin_lock_irq(&fe->lock);
-	if (region->state == XNEM_REGION_LIVE)
-		region_end(region);
-	else if (region->state == XNEM_REGION_NEW)
-		xnem_region_ended(region);
-	xnem_queue_flush(fe);
-	spin_unlock_irq(&fe->lock);
-	/* So that the caller sees its memory free. */
-	if (err != -EINTR)
-		wait_event_freezable(ctx->wait,
-				     READ_ONCE(region->state) >= XNEM_REGION_QUARANTINED);
-	xnem_region_put(region);
-}
-
 bool xnem_pages_reserve(u32 pages)
 {
 	if (atomic_add_return(pages, &used_pages) <= xnem_page_budget())
@@ -577,13 +518,72 @@ void xnem_pages_unreserve(u32 pages)
 	atomic_sub(pages, &used_pages);
 }
 
+struct xnem_region *xnem_region_new(struct xnem_ctx *ctx, u32 pages)
+{
+	struct xnem_region *region = kzalloc(sizeof(*region), GFP_KERNEL);
+	struct xnem_fe *fe = ctx->fe;
+	bool fits;
+
+	if (!region)
+		return ERR_PTR(-ENOMEM);
+	kref_init(&region->ref);
+	INIT_LIST_HEAD(&region->list);
+	region->ctx = ctx;
+	region->state = XNEM_REGION_NEW;
+	region->nr_refs = pages;
+	region->nr_xen = pages;
+	RB_CLEAR_NODE(&region->by_id);
+	region->pieces = &region->one;
+	region->nr_pieces = 1;
+
+	/* Of all devices, and of this one: one table serves them, disks and network. */
+	if (!xnem_pages_reserve(pages))
+		goto full;
+	spin_lock_irq(&fe->lock);
+	fits = fe->used_pages + pages <= fe->max_pages;
+	if (fits) {
+		region->life = fe->life;
+		fe->used_pages += pages;
+		fe->nr_regions++;
+		list_add(&region->entry, &ctx->regions);
+	}
+	spin_unlock_irq(&fe->lock);
+	if (!fits) {
+		xnem_pages_unreserve(pages);
+		goto full;
+	}
+	xnem_ctx_get(ctx);
+	kref_get(&region->ref); /* the caller's, beside the context's */
+	return region;
+
+full:
+	xnem_stat_inc(fe, error_grants);
+	kfree(region);
+	return ERR_PTR(-ENOSPC);
+}
+
+void xnem_region_fail(struct xnem_region *region, int err)
+{
+	struct xnem_fe *fe = region->ctx->fe;
+
+	spin_lock_irq(&fe->lock);
+	if (region->state == XNEM_REGION_LIVE)
+		region_end(region);
+	else if (region->state == XNEM_REGION_NEW)
+		xnem_region_ended(region);
+	xnem_queue_flush(fe);
+	spin_unlock_irq(&fe->lock);
+	/* So that the caller sees its memory free. */
+	if (err != -EINTR)
+		xnem_region_wait(region);
+	xnem_region_put(region);
+}
+
 /* Can it be granted as a whole, with nothing else there? */
 static bool fits_whole(const struct xnem_fe *fe, const struct xnem_memory *mem)
 {
-	u32 tables = mem->nr > 1 ? DIV_ROUND_UP(mem->nr, XNEM_DESC_SEGMENTS) : 0;
-
 	return mem->pages <= fe->limits.region_pages &&
-	       mem->pages <= (XNEM_INLINE_REFS - tables) * XNEM_DESC_REFS;
+	       mem->pages <= (XNEM_INLINE_REFS - table_pages(mem->nr)) * XNEM_DESC_REFS;
 }
 
 int xnem_memory_check(struct xnem_fe *fe, struct xnem_memory *mem)
@@ -651,7 +651,7 @@ static int set_pieces(struct xnem_region *region, const struct xnem_memory *mem)
 		piece->page = page;
 		nr = xnem_pages_of(piece->offset, piece->length);
 		xen += nr;
-		page += DIV_ROUND_UP(piece->first + nr, PAGE_SIZE / XNEM_PAGE_SIZE);
+		page += DIV_ROUND_UP(piece->first + nr, XEN_PER_PAGE);
 	}
 	return 0;
 }
