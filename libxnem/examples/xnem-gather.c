@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "must.h"
 #include "tcp.h"
 #include "xnem.h"
 
@@ -27,22 +28,6 @@
 struct head {
 	uint64_t columns, rows;
 };
-
-static void must(const char *what, int err)
-{
-	if (!err)
-		return;
-	fprintf(stderr, "xnem-gather: %s: %s (%s)\n", what, xnem_strerror(err), xnem_errname(err));
-	exit(1);
-}
-
-static void must_not_fail(const char *what, bool fine)
-{
-	if (fine)
-		return;
-	perror(what);
-	exit(1);
-}
 
 static uint64_t value(uint64_t column, uint64_t row)
 {

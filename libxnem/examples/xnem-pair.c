@@ -14,27 +14,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "must.h"
 #include "tcp.h"
 #include "xnem.h"
 
 #define LENGTH 100000
-
-/* each call returns 0 or a negative errno, for which there is a sentence */
-static void must(const char *what, int err)
-{
-	if (!err)
-		return;
-	fprintf(stderr, "xnem-pair: %s: %s (%s)\n", what, xnem_strerror(err), xnem_errname(err));
-	exit(1);
-}
-
-static void must_not_fail(const char *what, bool fine)
-{
-	if (fine)
-		return;
-	fprintf(stderr, "xnem-pair: %s failed\n", what);
-	exit(1);
-}
 
 /* the one that has the memory */
 static void offer(struct xnem *ctx, const char *port, char *buffer)

@@ -25,6 +25,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 
+#include "must.h"
 #include "tcp.h"
 #include "xnem.h"
 
@@ -46,22 +47,6 @@ struct job {
 	enum { READING, WRITING } step;
 	unsigned char *data;
 };
-
-static void must(const char *what, int err)
-{
-	if (err >= 0)
-		return;
-	fprintf(stderr, "xnem-serve: %s: %s (%s)\n", what, xnem_strerror(err), xnem_errname(err));
-	exit(1);
-}
-
-static void must_not_fail(const char *what, bool fine)
-{
-	if (fine)
-		return;
-	perror(what);
-	exit(1);
-}
 
 /* ---- the server ---- */
 

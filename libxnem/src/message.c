@@ -8,6 +8,18 @@
 
 #include "internal.h"
 
+/** 0, the error with which the inbox has ended, or -EOPNOTSUPP: there is none. */
+static int inbox_state(struct xnem *ctx, enum pages_state *pages)
+{
+	int err;
+
+	pthread_mutex_lock(&ctx->lock);
+	*pages = ctx->pages;
+	err = ctx->inbox ? ctx->inbox_error : -EOPNOTSUPP;
+	pthread_mutex_unlock(&ctx->lock);
+	return err;
+}
+
 /**
  * Is there an inbox?  0, -EOPNOTSUPP, or the error with which it has ended.
  * Maps it if there was no backend when the context was opened.
@@ -18,10 +30,7 @@ static int need_inbox(struct xnem *ctx)
 	enum pages_state pages;
 	int err;
 
-	pthread_mutex_lock(&ctx->lock);
-	pages = ctx->pages;
-	err = ctx->inbox ? ctx->inbox_error : -EOPNOTSUPP;
-	pthread_mutex_unlock(&ctx->lock);
+	err = inbox_state(ctx, &pages);
 	if (err != -EOPNOTSUPP || pages != PAGES_NONE)
 		return err;
 	err = xnem_refresh(ctx, &info);
@@ -30,10 +39,7 @@ static int need_inbox(struct xnem *ctx)
 	if (!info.connected)
 		return -ENOTCONN;
 	xnem_pages_open(ctx, &info);
-	pthread_mutex_lock(&ctx->lock);
-	err = ctx->inbox ? ctx->inbox_error : -EOPNOTSUPP;
-	pthread_mutex_unlock(&ctx->lock);
-	return err;
+	return inbox_state(ctx, &pages);
 }
 
 XNEM_API int xnem_get_address(struct xnem *ctx, struct xnem_address *address)
