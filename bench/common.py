@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """What measurements share. Read after sys.dont_write_bytecode was set: no __pycache__ here."""
+import json
 import os
 import re
 import shutil
@@ -17,6 +18,20 @@ def read_pairs(path):
             key, found, value = line.strip().partition(" ")
             if found:
                 out[key] = value
+    return out
+
+
+def read_records(path):
+    """Records of a program in a guest, one a line, whether an array is around them or not."""
+    out = []
+    try:
+        with open(path, encoding="utf-8") as f:
+            for line in f:
+                line = line.strip().lstrip(", ")
+                if line.startswith("{"):
+                    out.append(json.loads(line))
+    except (OSError, ValueError) as e:
+        print(f"bench: {path}: {e}")
     return out
 
 

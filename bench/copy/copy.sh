@@ -10,30 +10,22 @@
 # .after (counters, DOMAIN.KEY VALUE a line), NAME.N.floor, and *.json of xnem-perf.
 
 : "${REPEATS:=3}"
-address=$(on g1 "ip -4 addr show dev eth0" </dev/null | sed -n 's/.*inet \([0-9.]*\).*/\1/p')
+address=$(address_of g1)
 [ -n "$address" ] || die network "g1 has no address"
 
-counters() { # FILE: counters of all ends
-	for d in g1 g2 "$BACKEND"; do
-		on "$d" 'for f in /sys/kernel/debug/xnem/xnem0/counters /sys/kernel/debug/xnem-backend/total/counters; do
-				[ ! -e $f ] || cat $f
-			done
-			awk "/eth0|vif[0-9]/ {for (i = 2; \$i ~ /^[0-9]+\$/; i++) n += \$i} END {print \"net_events\", n + 0}" /proc/interrupts' \
-			</dev/null | sed "s/^/$d./"
-	done >"$OUT/$1"
-}
+look() { counters "$1" g1 g2 "$BACKEND"; }
 
 # next: the next line that the client in g2 says. Its output is a pipe, so nothing polls
 # while it measures.
-next() { on -t 600 g2 'read -r line </tmp/rows; echo "$line"' </dev/null; }
+next() { on -t 600 g2 'read -r line </run/rows; echo "$line"' </dev/null; }
 
 # measure NAME BYTES OFFSETS ITERATIONS: XNEM and the floor in turn, on the same pages
 measure() {
 	step "$1: $2 bytes, XNEM and the floor in turn, $REPEATS times $4"
-	on g2 'rm -f /tmp/rows; mkfifo /tmp/rows' </dev/null
+	on g2 'rm -f /run/rows; mkfifo /run/rows' </dev/null
 	# 3: the pipe never ends, whoever reads it
-	on_bg client -t 1800 g2 "exec 3<>/tmp/rows; exec xnem-perf client $address --step --json \
-		--size $2 --offset $3 --iterations $4 >/tmp/rows 2>&1"
+	on_bg client -t 1800 g2 "exec 3<>/run/rows; exec xnem-perf client $address --step --json \
+		--size $2 --offset $3 --iterations $4 >/run/rows 2>&1"
 	[ "$(next)" = "[" ] && line=$(next) || line=
 	case $line in
 	ready*) ;;
@@ -43,9 +35,9 @@ measure() {
 	r=0
 	while [ $r -lt "$REPEATS" ]; do
 		r=$((r + 1))
-		counters "$1.$r.before"
-		row=$(on -t 600 g2 'kill -USR1 $(pidof xnem-perf); read -r line </tmp/rows; echo "$line"' </dev/null)
-		counters "$1.$r.after"
+		look "$1.$r.before"
+		row=$(on -t 600 g2 'kill -USR1 $(pidof xnem-perf); read -r line </run/rows; echo "$line"' </dev/null)
+		look "$1.$r.after"
 		echo "$row" >>"$OUT/$1.xnem"
 		on -t 600 "$BACKEND" "f=/sys/kernel/debug/xnem-backend/floor
 			echo ${line#ready } $4 >\$f && cat \$f" </dev/null >"$OUT/$1.$r.floor" ||
@@ -60,13 +52,13 @@ client() {
 	name=$1
 	shift
 	step "$name: xnem-perf client $*"
-	counters "$name.1.before"
+	look "$name.1.before"
 	if on -t 900 g2 "xnem-perf client $address --json $*" </dev/null >"$OUT/$name.json" 2>"$OUT/$name.err"; then
 		pass "$name"
 	else
 		fail "$name" "exit status $?: $(tail -n 1 "$OUT/$name.err")"
 	fi
-	counters "$name.1.after"
+	look "$name.1.after"
 }
 
 {

@@ -16,16 +16,7 @@
 : "${WAYS:=xennet xnem}" "${ROUNDS:=2}" "${MORE:=yes}" "${UPPER:=8388608}"
 mpi_there || die mpich "is not in the guests"
 
-counters() { # FILE: counters of all ends
-	for d in g1 g2 "$BACKEND"; do
-		on "$d" 'for f in /sys/kernel/debug/xnem/xnem0/counters /sys/kernel/debug/xnem-backend/total/counters; do
-				[ ! -e $f ] || cat $f
-			done
-			awk "/eth0|vif[0-9]/ {for (i = 2; \$i ~ /^[0-9]+\$/; i++) n += \$i} END {print \"net_events\", n + 0}" /proc/interrupts
-			echo packets $(cat /sys/class/net/eth0/statistics/tx_packets)' \
-			</dev/null | sed "s/^/$d./"
-	done >"$OUT/$1"
-}
+look() { counters "$1" g1 g2 "$BACKEND"; }
 
 # run TEST WAY ARGS...: a test: a job with or without XNEM
 run() {
@@ -50,11 +41,11 @@ while [ $r -lt "$ROUNDS" ]; do
 	r=$((r + 1))
 	for way in $WAYS; do
 		step "round $r of $ROUNDS, $way: NetPIPE"
-		counters "$r-$way.before"
+		look "$r-$way.before"
 		# Small messages take little time: more of them.
 		run "$r-$way-small" "$way" -n 2 NPmpich2 -p 0 -u 49152 -n 30 -o /tmp/small.np
 		run "$r-$way-large" "$way" -n 2 NPmpich2 -p 0 -l 65536 -u "$UPPER" -n 3 -o /tmp/large.np
-		counters "$r-$way.after"
+		look "$r-$way.after"
 		for part in small large; do
 			get "g1:/tmp/$part.np" "$OUT/$r-$way-$part.np"
 		done
@@ -66,9 +57,9 @@ for way in $WAYS; do
 	# What the second has more of is of warm messages alone.
 	for n in 2 32; do
 		step "$way: counts of 1 MiB, $n"
-		counters "count-$way.$n.before"
+		look "count-$way.$n.before"
 		run "count-$way-$n" "$way" -n 2 NPmpich2 -p 0 -l 1048576 -u 1048576 -n $n -o /tmp/count.np
-		counters "count-$way.$n.after"
+		look "count-$way.$n.after"
 	done
 	step "$way: halo exchange, 4 ranks"
 	run "$way-halo" "$way" -ppn 2 -n 4 halo

@@ -5,7 +5,7 @@
 # shellcheck disable=SC1091 # read in dom0
 . /usr/lib/xnem-tests/copies.sh
 
-address=$(on g1 "ip -4 addr show dev eth0" </dev/null | sed -n 's/.*inet \([0-9.]*\).*/\1/p')
+address=$(address_of g1)
 
 # client NAME DOM ARGS...: a test, its output kept
 client() {

@@ -5,7 +5,7 @@
 # shellcheck disable=SC1091,SC2016 # read in dom0; expanded over there
 . /usr/lib/xnem-tests/copies.sh
 
-address=$(on g1 "ip -4 addr show dev eth0" </dev/null | sed -n 's/.*inet \([0-9.]*\).*/\1/p')
+address=$(address_of g1)
 listens() { grep -q listening "$OUT/$1.out"; }
 # perf STATUS NAME USER ARGS...: a client in g2
 perf() {

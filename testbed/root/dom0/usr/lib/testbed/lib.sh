@@ -41,6 +41,10 @@
 #   guest_create DOM                       xl create and wait until it answers
 #   guest_destroy DOM                      expect_lost and xl destroy
 #   guest_domid DOM                        print its domid
+#   address_of DOM                         print the address of its eth0
+#   counters FILE DOM...                   write their counters to $OUT/FILE, DOM.KEY VALUE a line:
+#          XNEM's of frontend and backend; net_events, interrupts of the network's event
+#          channels; packets, sent by eth0
 #   guest_attach DOM                       attach its XNEM device, load its frontend
 #
 # A scenario that reports nothing is one test, with its exit status as the result.
@@ -128,6 +132,23 @@ put() {
 	_mode=$(stat -c %a "$1") || return
 	on "${2%%:*}" "cat >'${2#*:}' && chmod $_mode '${2#*:}'" <"$1"
 }
+address_of() { on "$1" "ip -4 addr show dev eth0" </dev/null | sed -n 's/.*inet \([0-9.]*\).*/\1/p'; }
+
+# shellcheck disable=SC2016 # expanded over there
+_look='awk "/eth0|vif[0-9]/ {for (i = 2; \$i ~ /^[0-9]+\$/; i++) n += \$i} END {print \"net_events\", n + 0}" /proc/interrupts
+	for f in /sys/kernel/debug/xnem/xnem0/counters /sys/kernel/debug/xnem-backend/total/counters; do
+		[ ! -e $f ] || cat $f
+	done
+	f=/sys/class/net/eth0/statistics/tx_packets
+	[ ! -e $f ] || echo packets $(cat $f)'
+counters() {
+	_file=$1
+	shift
+	for _d; do
+		on "$_d" "$_look" </dev/null | sed "s/^/$_d./"
+	done >"$OUT/$_file"
+}
+
 get() { on "${1%%:*}" "cat '${1#*:}'" </dev/null >"$2"; }
 
 wait_for() {
