@@ -569,6 +569,8 @@ void xnem_copy_end_dying(struct xnem_worker *w);
 enum xnem_status xnem_copy_chunk(struct xnem_worker *w, struct xnem_chunk *c);
 /** Read the @nr descriptor pages @refs of @ctx's domain into worker->desc. */
 enum xnem_status xnem_copy_descriptors(struct xnem_be_queue *q, const xnem_le32 *refs, u32 nr);
+/** Xen wants a copy repeated: may it be? Not after XNEM_BE_EAGAIN_MS; @until is the copy's. */
+bool xnem_copy_again(unsigned long *until);
 /** A copy ended with @status: the regions' end may be the reason. */
 enum xnem_status xnem_copy_why(const struct xnem_job *job, enum xnem_status status);
 /** Is a region of it at its end? */

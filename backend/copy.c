@@ -64,8 +64,6 @@ void xnem_copy_add(struct xnem_job *job)
 	job->emitted = job->done;
 	job->walk.left = 0;
 	job->runs_pending = 0;
-	if (!job->done)
-		job->eagain_until = 0;
 	list_add_tail(&job->entry, &ctx->copies);
 	if (list_empty(&ctx->turn))
 		list_add_tail(&ctx->turn, &q->turns);
@@ -247,9 +245,9 @@ static u64 look(const struct gnttab_copy *op, unsigned int count, u64 bytes,
 
 /*
  * Try again later?  Not for ever: *@until is when it becomes an error, 0 when
- * nothing had to be repeated before.
+ * the batch before had nothing to repeat.
  */
-static bool again(unsigned long *until)
+bool xnem_copy_again(unsigned long *until)
 {
 	if (!*until)
 		*until = (jiffies + msecs_to_jiffies(XNEM_BE_EAGAIN_MS)) | 1;
@@ -259,7 +257,7 @@ static bool again(unsigned long *until)
 /* All of a job's operations in this batch have their status. */
 static void settle_job(struct xnem_job *job)
 {
-	if (job->failed == XNEM_ST_AGAIN && again(&job->eagain_until)) {
+	if (job->failed == XNEM_ST_AGAIN && xnem_copy_again(&job->eagain_until)) {
 		/* Back to the end of the queue, from where it failed. */
 		atomic64_inc(&job->queue->dev->shared.eagain);
 		job->failed = XNEM_ST_OK;
@@ -270,6 +268,8 @@ static void settle_job(struct xnem_job *job)
 		if (!list_empty(&job->entry))
 			xnem_copy_remove(job);
 		xnem_job_end_copy(job, xnem_copy_why(job, job->failed));
+	} else {
+		job->eagain_until = 0;
 	}
 }
 
@@ -335,11 +335,9 @@ enum xnem_status xnem_copy_chunk(struct xnem_worker *w, struct xnem_chunk *c)
 		c->pos += bytes;
 		count(dev, bytes, n);
 		atomic64_inc(&dev->shared.hypercalls);
-		if (failed == XNEM_ST_OK)
-			continue;
-		if (failed == XNEM_ST_AGAIN && !again(&c->eagain_until))
-			failed = XNEM_ST_FAULT;
-		return failed;
+		if (failed != XNEM_ST_OK)
+			return failed;
+		c->eagain_until = 0;
 	}
 	return XNEM_ST_OK;
 }

@@ -209,7 +209,8 @@ static void run(struct xnem_worker *w, struct xnem_chunk *c)
 {
 	enum xnem_status status = xnem_copy_chunk(w, c);
 
-	if (status == XNEM_ST_AGAIN && w->nr_redo < XNEM_BE_REDO) {
+	if (status == XNEM_ST_AGAIN && xnem_copy_again(&c->eagain_until) &&
+	    w->nr_redo < XNEM_BE_REDO) {
 		atomic64_inc(&c->job->queue->dev->shared.eagain);
 		w->redo[w->nr_redo++] = *c;
 		return;

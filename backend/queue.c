@@ -170,6 +170,7 @@ static void begin_copy(struct xnem_job *job, const struct xnem_request *req)
 	job->immediate = le64_to_cpu(req->u.copy.immediate);
 	job->done = 0;
 	job->failed = XNEM_ST_OK;
+	job->eagain_until = 0;
 	job->src = xnem_region_use(ctx->zone, le64_to_cpu(req->u.copy.src.id),
 				   le64_to_cpu(req->u.copy.src.key));
 	job->dst = xnem_region_use(ctx->zone, le64_to_cpu(req->u.copy.dst.id),
