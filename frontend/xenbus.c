@@ -18,10 +18,9 @@ unsigned int xnem_max_queues;
 module_param_named(queues, xnem_max_queues, uint, 0444);
 MODULE_PARM_DESC(queues, "queues of a device, at most; 0: one a CPU, as the backend allows");
 
-/* Off until it has been seen to work: regions that do not fit are refused. */
-static bool windows;
+static bool windows = true;
 module_param(windows, bool, 0444);
-MODULE_PARM_DESC(windows, "grant regions that do not fit piece by piece (not tested yet)");
+MODULE_PARM_DESC(windows, "grant regions that do not fit piece by piece; otherwise refuse them");
 
 static bool trusted = true;
 module_param(trusted, bool, 0444);

@@ -13,7 +13,7 @@ for pair in "g1 g2" "g2 g1"; do
 	own=${pair% *} other=${pair#* }
 	step "buffers of $own"
 	check "disk-$own" disk "$own"
-	suite "$own-$other" "$own" root buffers --peer "$other:7100" --domid "$(guest_domid "$own")" \
+	suite "$own-$other" "$own" root buffers --peer "$other:7100" --domid "$(guest_domid "$own")" --peer-domid "$(guest_domid "$other")" \
 		--disk /dev/ram0 --except hugetlb
 done
 step "huge pages: a PVH guest has them"
