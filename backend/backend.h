@@ -177,7 +177,9 @@ struct xnem_job {
 	u64 done;
 	enum xnem_status failed;
 
-	/* Small: bytes that have become operations, and the walk they are from. */
+	/* Small: queue->looked_at of when it started. */
+	u64 since;
+	/* Bytes that have become operations, and the walk they are from. */
 	u64 emitted;
 	struct xnem_walk walk;
 	/** Runs in the batch that is under way. */
@@ -364,6 +366,10 @@ struct xnem_be_queue {
 	/** Chunks of its large copies that workers have (large.c). */
 	u32 chunks;
 	u64 events_received; /* by the interrupt handler */
+	/** worker->bytes when the ring was last looked at. */
+	u64 looked_at;
+	/** The most that the worker copied between looked_at and a small copy's begin. */
+	u64 wait_bytes_max;
 	struct xnem_be_stats stats;
 };
 
@@ -438,6 +444,8 @@ struct xnem_worker {
 	/** xnem_region_endings() that it has acted upon. */
 	int endings;
 	unsigned int nr_queues;
+	/** Bytes it has copied, for anybody. */
+	u64 bytes;
 	/** Scratch of copy.c. */
 	struct gnttab_copy ops[XNEM_BE_BATCH];
 	struct xnem_run runs[XNEM_BE_BATCH];

@@ -165,6 +165,8 @@ static unsigned int emit_run(struct xnem_worker *w, struct xnem_job *job, unsign
 	s64 budget = q->deficit, cost;
 	unsigned int first = n;
 
+	if (!job->emitted)
+		q->wait_bytes_max = max(q->wait_bytes_max, w->bytes - job->since);
 	run->bytes = 0;
 	do {
 		u64 before, turn;
@@ -273,8 +275,9 @@ static void settle_job(struct xnem_job *job)
 	}
 }
 
-static void count(struct xnem_be *dev, u64 bytes, unsigned int ops)
+static void count(struct xnem_worker *w, struct xnem_be *dev, u64 bytes, unsigned int ops)
 {
+	w->bytes += bytes;
 	atomic64_add(bytes, &dev->shared.bytes);
 	atomic64_add(ops, &dev->shared.grant_ops);
 }
@@ -298,7 +301,7 @@ bool xnem_copy_run(struct xnem_worker *w)
 		if (job->failed == XNEM_ST_OK)
 			bytes = look(&w->ops[run->first], run->count, run->bytes, &job->failed);
 		job->done += bytes;
-		count(job->queue->dev, bytes, run->count);
+		count(w, job->queue->dev, bytes, run->count);
 		if (!--job->runs_pending)
 			settle_job(job);
 	}
@@ -333,7 +336,7 @@ enum xnem_status xnem_copy_chunk(struct xnem_worker *w, struct xnem_chunk *c)
 		do_copies(w->ops, n);
 		bytes = look(w->ops, n, pos - c->pos, &failed);
 		c->pos += bytes;
-		count(dev, bytes, n);
+		count(w, dev, bytes, n);
 		atomic64_inc(&dev->shared.hypercalls);
 		if (failed != XNEM_ST_OK)
 			return failed;

@@ -171,6 +171,7 @@ static void begin_copy(struct xnem_job *job, const struct xnem_request *req)
 	job->done = 0;
 	job->failed = XNEM_ST_OK;
 	job->eagain_until = 0;
+	job->since = job->queue->looked_at;
 	job->src = xnem_region_use(ctx->zone, le64_to_cpu(req->u.copy.src.id),
 				   le64_to_cpu(req->u.copy.src.key));
 	job->dst = xnem_region_use(ctx->zone, le64_to_cpu(req->u.copy.dst.id),
@@ -453,10 +454,12 @@ int xnem_queue_connect(struct xnem_be_queue *q, unsigned int index)
 	q->deficit = 0;
 	q->took = false;
 	q->broken = false;
+	q->wait_bytes_max = 0;
 	atomic_set(&q->event_pending, 0);
 
 	/* A worker before the first event, which kicks it. */
 	xnem_worker_assign(q);
+	q->looked_at = READ_ONCE(q->worker->bytes);
 	err = xnem_bind_interdomain(xdev, port, queue_event, "xnem-backend", q);
 	if (err < 0) {
 		xnem_worker_unassign(q);

@@ -51,6 +51,7 @@ struct sum {
 	struct xnem_be_stats queues;
 	u64 events_received;
 	u64 bytes, grant_ops, hypercalls, eagain, chunks, inbox_events, wants, windows;
+	u64 wait_bytes_max;
 	u32 nr_regions, nr_pages;
 };
 
@@ -65,6 +66,8 @@ static void add_device(struct sum *sum, struct xnem_be *dev)
 	for (i = 0; i < XNEM_BE_QUEUES; i++) {
 		add(&sum->queues, &dev->queues[i].stats);
 		sum->events_received += READ_ONCE(dev->queues[i].events_received);
+		sum->wait_bytes_max =
+			max(sum->wait_bytes_max, READ_ONCE(dev->queues[i].wait_bytes_max));
 	}
 	sum->bytes += atomic64_read(&shared->bytes);
 	sum->grant_ops += atomic64_read(&shared->grant_ops);
@@ -103,6 +106,8 @@ static void print(struct seq_file *m, const struct sum *sum)
 	SHARED(wants);
 	SHARED(windows);
 	SHARED(eagain);
+	/* Copied for anybody while a small copy waited: a maximum, not a sum. */
+	SHARED(wait_bytes_max);
 	LINE(throttled);
 	LINE(fenced);
 	LINE(cancelled);

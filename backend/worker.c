@@ -98,6 +98,7 @@ static int worker_main(void *arg)
 		list_for_each_entry(q, &w->queues, entry) {
 			work |= xnem_ctx_unpark(q);
 			work |= xnem_queue_take(q);
+			q->looked_at = w->bytes;
 			xnem_queue_eoi(q);
 		}
 		/* Small copies first: they wait for one chunk at most. */
