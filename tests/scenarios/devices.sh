@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=sh
+# about: a second device comes and goes beside the first (qubes-issues#2796), again and again (qubes-issues#199, #10786)
+# needs: guests=2 modules=yes backend=drv type=g1:pv,g2:pvh
+# shellcheck disable=SC1091,SC2154 # read in dom0; set by export_start
+. /usr/lib/xnem-tests/copies.sh
+
+rounds=${ROUNDS:-20}
+# What a device that is not taken away whole would leave: nodes in xenstore, and in the
+# driver domain event channels and mapped rings.
+left() {
+	echo "$(xenstore-ls /local/domain | wc -l) nodes," \
+		"$(on drv "grep -c xnem /proc/interrupts; grep -c xenbus_map_ring /proc/vmallocinfo" </dev/null | xargs) channels and mappings"
+}
+fabric() { on g1 "xnem-info $1" </dev/null | sed -n 's/^fabric id: *//p'; }
+# first_works NAME: the first device, and the region that was there from the start.
+first_works() { try "$1" g2 root pull "$cookie_first" --bytes 300000 --verify 4; }
+
+export_start first g1 root --bytes 300000 --pattern 4 --access r || exit
+first_works before
+start=$(left)
+echo "at the start: $start"
+
+step "a second device of g1, in another zone"
+check attach xnem-attach g1 "backend=$BACKEND" id=1 zone=other --wait --timeout 60
+check node wait_for 20 on g1 '[ -c /dev/xnem1 ]' </dev/null
+first=$(fabric /dev/xnem0) second=$(fabric /dev/xnem1)
+if [ -n "$first" ] && [ -n "$second" ] && [ "$first" != "$second" ]; then
+	pass zones-differ
+else
+	fail zones-differ "fabric ids $first and $second"
+fi
+try other-zone g1 root pull "$cookie_first" --bytes 100 --expect EXDEV --device /dev/xnem1
+# More than there was is what it takes; what is taken is given back below.
+if [ "$(left)" != "$start" ]; then pass counts-move; else fail counts-move "$start"; fi
+
+step "it goes while the first one works"
+on_bg copier -t 300 g2 "exec xnem-test stream $cookie_first --bytes 300000 --seconds 20"
+wait_for 60 grep -q . "$OUT/copier.out"
+check detach xnem-detach g1 id=1
+check node-gone wait_for 20 on g1 '[ ! -e /dev/xnem1 ]' </dev/null
+if wait_bg copier; then pass first-untouched; else fail first-untouched "$(tail -n 2 "$OUT/copier.err")"; fi
+first_works after
+
+step "$rounds times"
+bad=
+n=0
+while [ $n -lt "$rounds" ] && [ -z "$bad" ]; do
+	n=$((n + 1))
+	xnem-attach g1 "backend=$BACKEND" id=1 zone=other --wait --timeout 60 >/dev/null 2>"$OUT/why" || bad=attach
+	[ -n "$bad" ] || xnem-detach g1 id=1 >/dev/null 2>"$OUT/why" || bad=detach
+	[ $((n % 10)) -ne 0 ] || step "round $n"
+done
+if [ -z "$bad" ]; then pass rounds; else fail rounds "$bad in round $n: $(tail -n 1 "$OUT/why")"; fi
+first_works after-rounds
+as_before() { [ "$(left)" = "$start" ]; }
+if wait_for 10 as_before; then pass nothing-left; else fail nothing-left "$(left), and at the start $start"; fi
+export_stop first
+settled devices-settled
