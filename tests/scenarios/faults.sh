@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=sh
-# about: killed processes and destroyed guests in the middle of copies
+# about: killed processes and destroyed guests in the middle of copies (hpc/xpmem#4, linux-2.6.18-xen ef9e715c)
 # needs: guests=2 modules=yes backend=drv type=g1:pv,g2:pvh
 # shellcheck disable=SC1091,SC2016,SC2154 # read in dom0; expanded over there; set by export_start
 . /usr/lib/xnem-tests/copies.sh

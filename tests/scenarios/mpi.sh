@@ -63,8 +63,27 @@ step "messages of every kind"
 job 0 kinds-root -x required -n 2 xnem-mpi-test -n 20
 # With 8 MiB to pin: what finds no room goes by the network, and arrives all the same.
 before=$(moved)
-job 0 kinds-user -x on -u user -n 2 xnem-mpi-test -n 20
+job 0 kinds-user -x on -u user -n 2 xnem-mpi-test -n 60
 by_xnem kinds-user-moved 1000000
+step "5000 outstanding messages of 1 MiB; one of 2.2 GiB"
+before=$(moved)
+job 0 outstanding -t 400 -n 2 xnem-mpi-test -n 5000 outstanding
+by_xnem outstanding-moved 10000000000
+before=$(moved)
+job 0 huge -t 300 -x required -n 2 xnem-mpi-test huge
+by_xnem huge-moved 2306867200
+
+step "programs of MPICH's own suite"
+on g1 'cut -d "|" -f 1 /opt/mpich-tests/list' </dev/null >"$OUT/programs"
+check programs-25 [ "$(wc -l <"$OUT/programs")" -ge 25 ]
+while read -r id; do
+	said=$(on -t 90 g1 "/opt/mpich-tests/run $id required 60 $MPI_HOSTS -genv XNEM_MPI_THRESHOLD 1" </dev/null 2>&1)
+	case $said in
+	"ok "*" 0") fail "suite $id" "no message went by XNEM" ;;
+	"ok "*) pass "suite $id" "${said##* } messages by XNEM" ;;
+	*) fail "suite $id" "$said" ;;
+	esac
+done <"$OUT/programs"
 
 step "NetPIPE, its integrity check"
 before=$(moved)
@@ -87,7 +106,33 @@ step "without XNEM: it goes by the network and says so"
 	says no-module "no XNEM"
 	guest_load g2
 	job 0 module-again -x required -n 2 mpi-page
+	# mpich#7653; in no group
+	job 0 no-permission $verbose -u other -n 2 mpi-page
+	says no-permission "no XNEM: .*permission"
 }
+
+step "the device goes while messages do"
+mpi_bg detached -t 200 -n 2 NPmpich2 -p 0 -l 1048576 -u 1048576 -n 400 -o /tmp/np.out
+before=$(moved)
+busy() { [ "$(moved)" -gt $((before + 50000000)) ]; }
+if wait_for 90 busy; then
+	check detach xnem-detach g2
+	if wait_bg detached; then
+		pass detached "the job went on by the network"
+	elif [ $? -lt 124 ]; then
+		pass detached "the job ended with an error: $(tail -n 1 "$OUT/detached.err")"
+	else
+		fail detached "neither went on nor ended"
+	fi
+	kill_bg detached
+	check attach xnem-attach g2 "backend=$BACKEND" --wait --timeout 60
+	check attached wait_for 20 on g2 '[ -e /dev/xnem0 ]' </dev/null
+	on g2 'chgrp xnem /dev/xnem0; chmod 660 /dev/xnem0' </dev/null
+	job 0 attached-again -x required -n 2 mpi-page
+else
+	fail detached "did not begin: $(tail -n 3 "$OUT/detached.err")"
+fi
+settled settled-detached
 
 step "a rank is killed in the middle of 64 MiB"
 for way in send recv; do

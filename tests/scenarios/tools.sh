@@ -59,3 +59,25 @@ check stat-backend on "$BACKEND" "[ ! -x /usr/bin/xnem-stat ] || { xnem-stat tot
 on -u user g2 "xnem-stat" </dev/null 2>"$OUT/stat-user.err"
 check stat-user [ $? -eq 2 ]
 check stat-user-says grep -q "as root" "$OUT/stat-user.err"
+
+step "qubes-issues#4446: tools that run before there is a device"
+# tells NAME WHAT USER: both tools end, in time and with an error; xnem-info says what is missing.
+tells() {
+	on -t 20 -u "$3" g2 "xnem-info" </dev/null >"$OUT/$1.info" 2>&1
+	check "$1-info" [ $? -eq 1 ]
+	check "$1-info-says" grep -q "^missing: .*$2" "$OUT/$1.info"
+	on -t 20 -u "$3" g2 "xnem-perf client $address --test ping" </dev/null >"$OUT/$1.perf" 2>&1
+	check "$1-perf" [ $? -eq 2 ]
+	check "$1-perf-says" grep -q "^xnem-perf: .*$2" "$OUT/$1.perf"
+}
+on g2 'chmod 600 /dev/xnem0' </dev/null
+tells permission "group xnem" user
+check detach xnem-detach g2
+tells no-device "xnem-attach" root
+check unload frontend_unload g2
+tells no-module "xnem-frontend" root
+check attach xnem-attach g2 "backend=$BACKEND"
+check load guest_load g2
+check works-again wait_for 20 on g2 'xnem-info | grep -q "^state: *connected"' </dev/null
+on g2 'chgrp xnem /dev/xnem0; chmod 660 /dev/xnem0' </dev/null
+settled tools-settled
