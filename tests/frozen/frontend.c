@@ -194,33 +194,6 @@ bool wait_backend(struct frontend *fe, enum state a, enum state b, uint32_t ms)
 	}
 }
 
-void frontend_open(struct frontend *fe)
-{
-	char text[XS_MAX + 1], path[192];
-
-	memset(fe, 0, sizeof(*fe));
-	fe->xenbus = open("/dev/xen/xenbus", O_RDWR | O_CLOEXEC);
-	fe->evtchn = open("/dev/xen/evtchn", O_RDWR | O_CLOEXEC | O_NONBLOCK);
-	fe->gntalloc = open("/dev/xen/gntalloc", O_RDWR | O_CLOEXEC);
-	fe->kmsg = open("/dev/kmsg", O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fe->xenbus < 0 || fe->evtchn < 0 || fe->gntalloc < 0 || fe->kmsg < 0)
-		die("/dev/xen/{xenbus,evtchn,gntalloc}, /dev/kmsg: %s", strerror(errno));
-	lseek(fe->kmsg, 0, SEEK_END);
-
-	snprintf(fe->dir, sizeof(fe->dir), "device/xnem/0");
-	xs_need(fe, "", "domid", text);
-	fe->domid = strtoul(text, NULL, 10);
-	xs_need(fe, fe->dir, "backend-id", text);
-	fe->backend_id = strtoul(text, NULL, 10);
-	xs_need(fe, fe->dir, "backend", text);
-	if (snprintf(fe->backend_dir, sizeof(fe->backend_dir), "%s", text) >=
-	    (int)sizeof(fe->backend_dir))
-		die("a backend's path of %zu bytes", strlen(text));
-	snprintf(path, sizeof(path), "%s/state", fe->backend_dir);
-	if (!xs_talk(fe, XS_WATCH, 0, path, "state", sizeof("state"), text))
-		die("watching %s: %s", path, text);
-}
-
 /* ---- grants: xen/gntalloc.h ---- */
 
 struct gntalloc_alloc {
@@ -280,7 +253,22 @@ void revoke_pages(struct frontend *fe, struct pages *p)
 	free(p);
 }
 
-/* Linux revokes such a page later, and says so in its log. */
+/*
+ * Linux revokes such a page later, and says so in its log; newer ones when they are
+ * asked to.  That it says so has a test of its own.
+ */
+static void ask_for_reports(void)
+{
+	static const char what[] = "file drivers/xen/grant-table.c +p";
+	int fd = open("/proc/dynamic_debug/control", O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	if (write(fd, what, sizeof(what) - 1) < 0)
+		die("/proc/dynamic_debug/control: %s", strerror(errno));
+	close(fd);
+}
+
 bool revoked_in_use(struct frontend *fe)
 {
 	char record[8192];
@@ -294,6 +282,34 @@ bool revoked_in_use(struct frontend *fe)
 		found |= strstr(record, "deferring g.e.") || strstr(record, "leaking g.e.");
 	}
 	return found;
+}
+
+void frontend_open(struct frontend *fe)
+{
+	char text[XS_MAX + 1], path[192];
+
+	memset(fe, 0, sizeof(*fe));
+	fe->xenbus = open("/dev/xen/xenbus", O_RDWR | O_CLOEXEC);
+	fe->evtchn = open("/dev/xen/evtchn", O_RDWR | O_CLOEXEC | O_NONBLOCK);
+	fe->gntalloc = open("/dev/xen/gntalloc", O_RDWR | O_CLOEXEC);
+	fe->kmsg = open("/dev/kmsg", O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fe->xenbus < 0 || fe->evtchn < 0 || fe->gntalloc < 0 || fe->kmsg < 0)
+		die("/dev/xen/{xenbus,evtchn,gntalloc}, /dev/kmsg: %s", strerror(errno));
+	lseek(fe->kmsg, 0, SEEK_END);
+	ask_for_reports();
+
+	snprintf(fe->dir, sizeof(fe->dir), "device/xnem/0");
+	xs_need(fe, "", "domid", text);
+	fe->domid = strtoul(text, NULL, 10);
+	xs_need(fe, fe->dir, "backend-id", text);
+	fe->backend_id = strtoul(text, NULL, 10);
+	xs_need(fe, fe->dir, "backend", text);
+	if (snprintf(fe->backend_dir, sizeof(fe->backend_dir), "%s", text) >=
+	    (int)sizeof(fe->backend_dir))
+		die("a backend's path of %zu bytes", strlen(text));
+	snprintf(path, sizeof(path), "%s/state", fe->backend_dir);
+	if (!xs_talk(fe, XS_WATCH, 0, path, "state", sizeof("state"), text))
+		die("watching %s: %s", path, text);
 }
 
 /* ---- the event channel: xen/evtchn.h ---- */
