@@ -112,7 +112,9 @@
  * enters Initialising, the backend answers with InitWait and a new life
  * begins: regions of before are gone.  With online "0" the backend lets go of
  * the device.  A frontend that vanishes (its state cannot be read) has died:
- * its requests end, its regions go.  When a negotiation fails, the side that
+ * its requests end, its regions go.  One that begins anew without having closed
+ * enters Initialising from whatever state there is: the backend lets go of
+ * everything of before, over Closing and Closed, and then enters InitWait.  When a negotiation fails, the side that
  * refuses writes the reason to its error node, which is
  * /local/domain/<own>/error/<its directory below its domain>/error, and closes.
  *
@@ -640,11 +642,15 @@ struct xnem_request {
 enum xnem_status {
 	XNEM_ST_OK = 0,
 	/**
-	 * A field has a value this page does not allow: an unknown flag, or one
-	 * that the operation cannot carry; padding that is not zero.
+	 * A field has a value this page does not allow; a flag that the operation
+	 * cannot carry; padding that is not zero.
 	 */
 	XNEM_ST_INVALID = 1,
-	/** Unknown operation; operation or flag of a feature that was not accepted. */
+	/**
+	 * Unknown operation; operation or flag of a feature that was not accepted.
+	 * A flag that this page does not name is refused with this status by a
+	 * backend that knows it, and as invalid by others.
+	 */
 	XNEM_ST_UNSUPPORTED = 2,
 	/** No such region or address: unknown, of another zone, or a wrong key. */
 	XNEM_ST_COOKIE = 3,
