@@ -22,8 +22,6 @@
 /* Pages of the rings: 2^order. */
 #define SQ_ORDER 1
 #define CQ_ORDER 1
-/* For whatever has to come. */
-#define PATIENCE_MS 20000
 
 void die(const char *format, ...)
 {

@@ -37,6 +37,9 @@ enum state {
 	STATE_CLOSED = 6,
 };
 
+/** For whatever has to come; a test that passes waits for none of it. */
+#define PATIENCE_MS 20000
+
 /** What call() says when nothing came: no status of the wire. */
 #define NO_ANSWER 0xffff
 

@@ -52,6 +52,7 @@ else
 	kill_bg ours
 fi
 
+step "a job for an ordinary server"
 on_bg serve -t 200 -u user g2 "exec xnem-serve 7803 2"
 check serve-listens wait_for 20 grep -q listening "$OUT/serve.out"
 frozen job-for-ordinary client "$(address_of g2)" 7803 50000
@@ -60,8 +61,26 @@ check serve-ends wait_bg serve
 check serve-says grep -q 'jobs=2 failed=0' "$OUT/serve.out"
 settled between-guests-settled drv g2
 
-# Each needs a device that was not cut off before; g2 copies all the while (qubes-issues#10833).
+step "a frontend that dies without a word, and one that begins anew"
 export_start own g2 root --bytes 300000 --pattern 3 --access r --any || exit
+on g1 'rm -f /tmp/frozen.cookie' </dev/null
+on_bg doomed -t 200 g1 "exec xnem-frozen export /tmp/frozen.cookie 300000 41"
+if wait_for 30 _has_cookie /tmp/frozen.cookie g1; then
+	cookie=$(on g1 'cat /tmp/frozen.cookie' </dev/null)
+	on g1 'kill -9 $(pidof xnem-frozen)' </dev/null
+	wait_bg doomed
+	# The backend knows of nothing yet, but the kernel has taken the pages back.
+	try pages-are-gone g2 user pull "$cookie" --bytes 10 --expect EFAULT
+	frozen begins-anew pull "$cookie_own" 300000 3
+	try region-is-gone g2 user pull "$cookie" --bytes 10 --expect ENOENT
+	# Of g1's device alone: g2 holds a region.
+	check begins-anew-settled [ "$(counter "$be" "xnem-backend/$(guest_domid g1)-0" regions)" = 0 ]
+else
+	fail doomed-export "no cookie: $(cat "$OUT/doomed.err")"
+	kill_bg doomed
+fi
+
+# Each needs a device that was not cut off before; g2 copies all the while (qubes-issues#10833).
 for how in submission completion inflight; do
 	step "a frontend that breaks the protocol: $how"
 	check "no-error-before-$how" not says_broken
