@@ -116,7 +116,7 @@ struct number {
 };
 
 static const struct number wire_numbers[] = {
-	{ "XNEM_PROTO_VERSION", XNEM_PROTO_VERSION, 0 },
+	{ "XNEM_PROTO_VERSION", XNEM_PROTO_VERSION, 1 },
 	{ "XNEM_PAGE_SHIFT", XNEM_PAGE_SHIFT, 12 },
 	{ "XNEM_PAGE_SIZE", XNEM_PAGE_SIZE, 4096 },
 	{ "XNEM_ZONE_NAME_MAX", XNEM_ZONE_NAME_MAX, 63 },
@@ -198,7 +198,7 @@ static const struct number wire_numbers[] = {
 };
 
 static const struct number uapi_numbers[] = {
-	{ "XNEM_ABI_VERSION", XNEM_ABI_VERSION, 0 },
+	{ "XNEM_ABI_VERSION", XNEM_ABI_VERSION, 1 },
 	/* What the two contracts share must be the same number in both. */
 	{ "XNEM_REG_READ", XNEM_REG_READ, XNEM_ACCESS_READ },
 	{ "XNEM_REG_WRITE", XNEM_REG_WRITE, XNEM_ACCESS_WRITE },

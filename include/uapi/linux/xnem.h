@@ -26,6 +26,14 @@
  *
  * open fails with EMFILE when the device has as many contexts as its backend
  * allows.
+ *
+ * What version 1 promises: numbers, layouts, meanings and errors of what stands
+ * here stay as they are, so a program built today works with every later driver
+ * whose abi_version is 1.  What is new within it is a call (ENOTTY from a driver
+ * before it), a flag or value (EINVAL), or a field where reserved is zero now: in
+ * a request EINVAL from a driver before it, in an answer 0.  Errors that are not
+ * listed may be added to any call.  Another meaning of something that is there is
+ * another version, and a library must refuse one it does not know.
  */
 #ifndef _UAPI_LINUX_XNEM_H
 #define _UAPI_LINUX_XNEM_H
@@ -33,8 +41,8 @@
 #include <linux/ioctl.h>
 #include <linux/types.h>
 
-/** Version of this interface; changes until the wire protocol is version 1. */
-#define XNEM_ABI_VERSION 0
+/** Version of this interface. */
+#define XNEM_ABI_VERSION 1
 
 /** A region's name for everybody in its zone: opaque, 16 bytes. */
 struct xnem_uapi_cookie {

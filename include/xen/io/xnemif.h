@@ -4,9 +4,8 @@
  *
  * This page is the whole contract between a frontend (in a guest) and a
  * backend (in a driver domain or dom0).  Another frontend can be written from
- * it alone.  It describes protocol version 0, which may change with any
- * commit until it becomes version 1; both sides refuse a version they do not
- * know.
+ * it alone.  It describes protocol version 1; section 9 says what never
+ * changes any more.
  *
  * All fields are little-endian.  All layouts are the same for 32-bit and
  * 64-bit guests and for every PAGE_SIZE: whatever is called a page here is a
@@ -18,7 +17,8 @@
  * descriptor pages are copied to private memory once and checked there.  A
  * frontend believes a completion only as far as it matches a request it has
  * in flight.  The backend maps the queue's own pages and contexts' pages,
- * nothing else; data and descriptor pages are reached by GNTTABOP_copy alone.
+ * nothing else (all of these are granted writable); data and descriptor pages
+ * are reached by GNTTABOP_copy alone.
  *
  *
  * 1. Xenstore
@@ -47,16 +47,18 @@
  * a driver domain's share of xenstore is small:
  *
  *     versions     "<min> <max>", decimal: the protocol versions it speaks
- *     features     hexadecimal mask of XNEM_FEAT_*
- *     limits       space-separated list of key=decimal; an unknown key is
- *                  ignored.  Keys:
+ *     features     hexadecimal mask of XNEM_FEAT_*; an unknown bit is ignored
+ *     limits       list of key=decimal, one space between them, each number
+ *                  below 2^32; the order is free, an unknown key is ignored.
+ *                  Keys:
  *                    queues        queues a device, 1 or more
  *                    sq-order      largest order of a submission ring, 0..4
  *                    cq-order      largest order of a completion ring, 0..4
  *                    inflight      requests in flight a queue
- *                    contexts      contexts a device
+ *                    contexts      contexts a device, 1..XNEM_CONTEXTS_MAX
  *                    regions       regions a device
- *                    region-pages  pages of one region
+ *                    region-pages  pages of one region, 1 or more; of a
+ *                                  windowed one XNEM_WINDOWED_PAGES_MAX instead
  *                    pages         pages of all regions of the device that are
  *                                  granted as a whole (windowed ones are not)
  *                    windows       windows a device (section 8), 0..16; may be
@@ -70,14 +72,17 @@
  *
  * Written by the frontend before it enters state 3 (Initialised):
  *
- *     version      decimal: the version it has chosen
- *     features     hexadecimal mask: the offered features that it will use
+ *     version      decimal: the version it has chosen, the highest that both
+ *                  speak
+ *     features     hexadecimal mask: the offered features that it will use;
+ *                  one that was not offered is refused
  *     num-queues   decimal: queues 0 .. num-queues-1 follow
  *     windows      (with XNEM_FEAT_WINDOW) decimal: windows it keeps grants for,
  *                  at most the limit
- *     queue-<n>/header-ref     grant reference of struct xnem_queue_header
- *     queue-<n>/sq-refs        space-separated grant references, 2^order of
- *                              them: the pages of the submission ring
+ *     queue-<n>/header-ref     grant reference of struct xnem_queue_header,
+ *                              decimal like all references here
+ *     queue-<n>/sq-refs        grant references, 2^order of them, one space
+ *                              between: the pages of the submission ring
  *     queue-<n>/cq-refs        the same for the completion ring
  *     queue-<n>/event-channel  port, allocated unbound for the backend
  *
@@ -90,8 +95,9 @@
  *                       2 InitWait       offers (versions ... fabric-id) are
  *                                        written; mapped: nothing
  *   3 Initialised       2 InitWait       the frontend's nodes are written
- *   3 Initialised       4 Connected      queues are mapped and bound
- *   4 Connected         4 Connected      requests may be posted
+ *   3 Initialised       4 Connected      queues are mapped and bound: requests
+ *                                        may be posted
+ *   4 Connected         4 Connected      the same
  *   5 Closing           any              the frontend wants an end: the
  *                                        backend unmaps, then Closing, Closed
  *   any                 5 Closing        an end is wanted, by the backend or by
@@ -106,8 +112,17 @@
  * enters Initialising, the backend answers with InitWait and a new life
  * begins: regions of before are gone.  With online "0" the backend lets go of
  * the device.  A frontend that vanishes (its state cannot be read) has died:
- * its requests end, its regions go.  When a negotiation fails, the side that
- * refuses writes the reason to its error node and closes.
+ * its requests end, its regions go.  One that begins anew without having closed
+ * enters Initialising from whatever state there is: the backend lets go of
+ * everything of before, over Closing and Closed, and then enters InitWait.  When a negotiation fails, the side that
+ * refuses writes the reason to its error node, which is
+ * /local/domain/<own>/error/<its directory below its domain>/error, and closes.
+ *
+ * A frontend that breaks the rules of sections 3 or 4 for indices and requests
+ * in flight is cut off: the backend lets go of everything, writes its error
+ * node and enters Closing.  It answers Closing with Closed as ever, but not
+ * Initialising: the device is served again when it is detached and attached.
+ * The same goes for one that fails to connect several times in a row.
  *
  *
  * 3. A queue
@@ -115,7 +130,7 @@
  *
  * One header page, a submission ring of 2^a pages and a separate completion
  * ring of 2^b pages, one event channel for both.  A submission slot is free
- * as soon as the backend has consumed it (sq_cons), not when the request is
+ * as soon as the backend has consumed it (sq.cons), not when the request is
  * answered; requests in flight are bounded by max-inflight alone, and
  * max-inflight = the number of completion slots (or the limit "inflight" when
  * that is less), so that the completion ring cannot overflow: the frontend
@@ -123,8 +138,9 @@
  *
  * Indices run freely from 0 and wrap at 2^32; a slot is index modulo the
  * ring's size, which is a power of two.  The producer owns slots cons ..
- * cons+size-1.  An index that claims more than the ring holds is garbage: the
- * reader stops the queue for good.
+ * cons+size-1.  An index that claims more than the ring holds is garbage, and so
+ * are more requests in flight than max-inflight: the reader stops the queue for
+ * good.
  *
  * Sleeping and waking is the same for both rings (P: the producer, C: the
  * consumer):
@@ -132,8 +148,10 @@
  *   P: write slots; write barrier; prod = new; full barrier;
  *      read event; notify if event is in (old prod, new prod]
  *   C: consume while prod != cons (read barrier between the two reads);
+ *      full barrier; cons = new;
  *      to sleep: event = cons + 1; full barrier; look at prod once more
  *
+ * The frontend writes cq.cons before it posts more: the backend counts by it.
  * While C is busy or spins it leaves event alone, which lies behind prod then
  * and so asks for nothing.  Both sides bind the event channel "late EOI".
  *
@@ -147,25 +165,31 @@
  * contiguous prefix of the transfer that is complete; what lies beyond is
  * unspecified when the status is not XNEM_ST_OK.
  *
+ * A request that has several faults is answered with any of their statuses.
+ *
  * A context is a number that the frontend chooses, 0 .. contexts-1 (Linux:
  * one open of the device).  It names every request and region and exists from
- * its first request; all its requests go to one queue, that of the first
- * (another one answers XNEM_ST_CONTEXT).  XNEM_OP_CLOSE_CONTEXT ends all of
+ * its first well-formed request (one that is not refused for what stands in its
+ * own fields); all its requests go to one queue, that of the first (another one
+ * answers XNEM_ST_CONTEXT).  XNEM_OP_CLOSE_CONTEXT ends all of
  * it: copies it asked for end with XNEM_ST_CANCELLED (each gets its own
  * answer), its regions are deregistered, its pages are unmapped; the answer
- * comes after all that.  A frontend posts it when no register or open request
- * of the context is unanswered, and posts nothing more for that context until
- * it is answered.
+ * comes after all that, and the number is free for another context.  A frontend
+ * posts it when no register or open request of the context is unanswered, and
+ * posts nothing more for that context until it is answered (such a request is
+ * answered with XNEM_ST_CONTEXT).
  *
  * XNEM_REQ_FENCE: the request starts when all requests that its context posted
  * before it have ended, however they ended; requests posted after it start
  * when it has ended.  Cancel, deregister, describe and close requests neither
- * wait for a fence nor carry one.
+ * wait for a fence nor carry one, and a request that is not well-formed does not
+ * wait either.
  *
- * XNEM_OP_CANCEL asks for the end of an earlier request of its context.  Its
- * answer says whether there was such a request (data[0] = 1, else 0).  The
- * other request has its own answer: XNEM_ST_CANCELLED, with bytes_done, or
- * what it came to before.
+ * XNEM_OP_CANCEL asks for the end of an earlier request of its context: a copy,
+ * or whatever waits behind a fence; everything else is on its way to be answered
+ * anyhow.  Its answer, XNEM_ST_OK, says whether there was such a request
+ * (data[0] = 1, else 0).  The other request has its own answer, before or after:
+ * XNEM_ST_CANCELLED, with bytes_done, or what it came to before.
  *
  *
  * 5. Regions
@@ -189,18 +213,20 @@
  * (deregister or close).
  *
  * The backend answers with a cookie, {region id, key}: the name by which any
- * member of the zone can copy from or to it.  Ids are never used twice in a
- * backend's life; keys are random.  An unknown id, a region of another zone
- * and a wrong key are one and the same error, are counted, and cost the
- * offender time when they come in numbers.
+ * member of the zone can copy from or to it, its owner included, and between two
+ * of its own.  Ids are never used twice in a backend's life; keys are random.  An
+ * unknown id, a region of another zone and a wrong key are one and the same
+ * error, XNEM_ST_COOKIE.  They are counted, and cost the offender time when they
+ * come in numbers: for a while all copies and messages of that context are
+ * answered with XNEM_ST_AGAIN.
  *
  * A region's tag is 64 opaque bits, compared with the tag of a request unless
  * the region has XNEM_REGION_ANY_TAG.  Linux puts the uid of the process
  * there.  A peer's kernel asserts it: between guests it is advice.
  *
  * XNEM_OP_DEREGISTER is answered after the last copy that uses the region, on
- * any queue and by whomever, has ended: from then on the backend holds
- * nothing, and the grants can be revoked.  A granted page is open to the
+ * any queue and by whomever, has ended (early, with XNEM_ST_PEER_GONE): from then
+ * on the backend holds nothing, and the grants can be revoked.  A granted page is open to the
  * backend as a whole as long as it is granted, with the neighbouring bytes in
  * a region's first and last page; a frontend whose device has trusted = "0"
  * refuses regions that are not whole pages.  (Bouncing those two pages is not
@@ -214,7 +240,8 @@
  * A context may have a completion page (feature XNEM_FEAT_CPAGE, request
  * XNEM_OP_OPEN_CONTEXT): one page of the guest, granted writable, that the
  * process maps.  For a request with XNEM_REQ_CPAGE the backend writes a
- * struct xnem_cpage_entry to it after the data and before the completion; a
+ * struct xnem_cpage_entry to it after the data and before the completion (none
+ * for close and describe requests, and none while the context has no page); a
  * process polls its own memory, with no system call and no event.  The guest's
  * kernel believes the completion ring alone.  The ring in the page has
  * XNEM_CPAGE_ENTRIES entries; the owner keeps no more requests with
@@ -223,11 +250,12 @@
  * XNEM_CPAGE_ENTRIES and is valid when its seq is i + 1 (the frontend zeroes
  * the page).  The backend writes seq last, with release semantics, and the
  * reader loads it with acquire.  A context opens its pages once in its life; a
- * reference that cannot be mapped ends the device.
+ * reference that cannot be mapped is answered with XNEM_ST_FAULT and ends the
+ * device: the backend writes its error node and enters Closing.
  *
  * With XNEM_OPEN_INBOX it also has an inbox, 2^inbox-order pages of
  * struct xnem_inbox_slot, and a control page (struct xnem_context_control);
- * both are granted writable.  Into the inbox the backend writes what others
+ * both are granted writable and begin as zeroes.  Into the inbox the backend writes what others
  * have for this context: messages and notifications (section 7).  Slots are
  * counted as completion page entries are: slot i modulo their number is valid
  * when its seq is i + 1.  The process says with control.inbox_cons how many it
@@ -240,14 +268,16 @@
  * then.  Setting and clearing bits are atomic operations on little-endian
  * words.  The frontend that wants to sleep: event = 1; full barrier; take the
  * bits (exchange with 0) once more.  The backend: set the bit; full barrier;
- * read event.  Bits coalesce: many messages may make one event.
+ * read event.  Awake, the frontend sets event to 0 again.  Bits coalesce: many
+ * messages may make one event.
  *
  *
  * 7. Messages and notifications
  * =============================
  *
  * XNEM_OP_OPEN_CONTEXT with an inbox answers with the context's address,
- * {id, key} as of a region but of another name space.  Whoever of the zone
+ * {id, key} as of a region but of another name space, with the same rules for
+ * wrong ones.  Whoever of the zone
  * knows it can send a message of up to XNEM_MESSAGE_MAX bytes (XNEM_OP_MESSAGE,
  * feature XNEM_FEAT_MESSAGE): it arrives whole, once, with the sender's address
  * (zero when it has no inbox), tag and domain.  Messages of one context to
@@ -285,9 +315,37 @@
  * frontend revokes them.  With the answer the window is free for the next want.
  *
  * A want that is not described within a second may have been given up: the
- * describe request is answered at once, then.  A copy takes the windows of both
+ * describe request is answered at once, then.  One with another seq than the
+ * want's, for a window that is not wanted, or with another number of pages than
+ * was wanted is answered with XNEM_ST_INVALID.  A copy takes the windows of both
  * its regions together or neither, so opposite copies do not lock each other; a
  * copy that got no window in time ends with XNEM_ST_AGAIN.
+ *
+ *
+ * 9. What version 1 promises
+ * ==========================
+ *
+ * As long as a side speaks version 1 with the other, all that this page says
+ * stands: layouts, sizes, numbers, states, nodes and keys with their meaning.
+ * A frontend written today connects to, and works with, every later backend
+ * that has version 1 in its range, and the other way round; the tests keep one
+ * (tests/frozen).  Whoever changes a meaning makes another version.  A backend
+ * keeps serving version 1 beside it, and the frontend chooses the highest
+ * version that both speak.
+ *
+ * What can be new within version 1, and how the other side must bear it:
+ *
+ *   nodes in either directory, keys of limits     unknown ones are ignored
+ *   bits of features                              unknown ones are not accepted,
+ *                                                 and then not used
+ *   operations, flags, statuses, kinds of inbox   come with a feature: neither
+ *   slots and completion page entries, meanings   side uses them before it is
+ *   of what is reserved or padding now            offered and accepted
+ *   larger numbers in limits                      up to the bounds given here
+ *
+ * So a frontend may take a status, or a kind, that this page does not name for
+ * a breach of the protocol, and a backend answers an operation it does not know
+ * with XNEM_ST_UNSUPPORTED.
  */
 #ifndef XEN_IO_XNEMIF_H
 #define XEN_IO_XNEMIF_H
@@ -305,7 +363,7 @@ typedef uint64_t xnem_le64;
 #endif
 
 /** Protocol version of this page. */
-#define XNEM_PROTO_VERSION 0
+#define XNEM_PROTO_VERSION 1
 
 #define XNEM_PAGE_SHIFT 12
 #define XNEM_PAGE_SIZE (1u << XNEM_PAGE_SHIFT)
@@ -497,7 +555,7 @@ struct xnem_request {
 			 * (segments + 255) / 256 pages of struct xnem_segment.
 			 * Together at most XNEM_INLINE_REFS, the rest is zero.
 			 * Descriptor pages have been read when the request is
-			 * answered.
+			 * answered; what lies behind their last entry is ignored.
 			 */
 			xnem_le32 ref[XNEM_INLINE_REFS];
 		} reg;
@@ -525,7 +583,8 @@ struct xnem_request {
 			xnem_le64 pad[4];
 		} copy;
 		/**
-		 * XNEM_OP_OPEN_CONTEXT.  Answer: with XNEM_OPEN_INBOX data[0],
+		 * XNEM_OP_OPEN_CONTEXT, with XNEM_FEAT_CPAGE.  Answer: with
+		 * XNEM_OPEN_INBOX (XNEM_FEAT_MESSAGE or XNEM_FEAT_NOTIFY) data[0],
 		 * data[1] are the context's address, id and key.
 		 */
 		struct {
@@ -582,11 +641,18 @@ struct xnem_request {
 /** Status of a completion.  Numbers of its own, not an errno of any system. */
 enum xnem_status {
 	XNEM_ST_OK = 0,
-	/** A field has a value this page does not allow, or padding is not zero. */
+	/**
+	 * A field has a value this page does not allow; a flag that the operation
+	 * cannot carry; padding that is not zero.
+	 */
 	XNEM_ST_INVALID = 1,
-	/** Operation, flag or feature that was not negotiated or is not known. */
+	/**
+	 * Unknown operation; operation or flag of a feature that was not accepted.
+	 * A flag that this page does not name is refused with this status by a
+	 * backend that knows it, and as invalid by others.
+	 */
 	XNEM_ST_UNSUPPORTED = 2,
-	/** No such region: unknown, of another zone, or a wrong key. */
+	/** No such region or address: unknown, of another zone, or a wrong key. */
 	XNEM_ST_COOKIE = 3,
 	/** The region does not allow this direction. */
 	XNEM_ST_ACCESS = 4,
@@ -594,19 +660,22 @@ enum xnem_status {
 	XNEM_ST_TAG = 5,
 	/** The range does not lie within the region. */
 	XNEM_ST_RANGE = 6,
-	/** A negotiated limit would be passed. */
+	/** A limit of the device would be passed: regions, region-pages, pages. */
 	XNEM_ST_LIMIT = 7,
 	/** The backend is short of memory; the same request may succeed later. */
 	XNEM_ST_NOMEM = 8,
 	/** Xen refused the copy of a page: not granted, or not as it had to be. */
 	XNEM_ST_FAULT = 9,
-	/** The region's owner went away while the copy was under way. */
+	/** The region, or its owner, went away while the copy was under way. */
 	XNEM_ST_PEER_GONE = 10,
-	/** The context was closed. */
+	/** Ended by a cancel request, or because its context was closed. */
 	XNEM_ST_CANCELLED = 11,
 	/** A temporary shortage; try again. */
 	XNEM_ST_AGAIN = 12,
-	/** The context has its pages already, or has no inbox, or is of another queue. */
+	/**
+	 * The context has its pages already, or is of another queue, or is being
+	 * closed; or the one that is to be notified has no inbox.
+	 */
 	XNEM_ST_CONTEXT = 13,
 	/** No room in an inbox now (section 7). */
 	XNEM_ST_BUSY = 14,

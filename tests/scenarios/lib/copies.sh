@@ -77,13 +77,20 @@ fabric_of() {
 # uptime_ms: dom0's clock, for how long something took.
 uptime_ms() { awk '{printf "%d\n", $1 * 1000}' /proc/uptime; }
 
-# suite NAME DOM USER THEME [OPTION...]: each line of TAP of `xnem-test suite THEME` is a
-# test, NAME before its own name.
+# suite NAME DOM USER THEME [OPTION...]: `xnem-test suite THEME`.
 suite() {
 	_t=$1 _d=$2 _u=$3
 	shift 3
+	tap "$_t" "$_d" "$_u" xnem-test suite "$@"
+}
+
+# tap NAME DOM USER CMD...: each line of TAP that CMD prints is a test, NAME before its own
+# name.
+tap() {
+	_t=$1 _d=$2 _u=$3
+	shift 3
 	_o=$OUT/$_t.tap
-	on -t "${TRY_LIMIT:-400}" -u "$_u" "$_d" "xnem-test suite $*" </dev/null >"$_o" 2>&1
+	on -t "${TRY_LIMIT:-400}" -u "$_u" "$_d" "$*" </dev/null >"$_o" 2>&1
 	_rc=$?
 	_why=
 	while read -r _line; do
