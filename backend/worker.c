@@ -8,6 +8,7 @@
 #include <linux/moduleparam.h>
 
 #include "backend.h"
+#include "trace.h"
 
 static unsigned int workers;
 module_param(workers, uint, 0444);
@@ -111,13 +112,17 @@ static int worker_main(void *arg)
 			sleep = arm_all(w);
 		mutex_unlock(&w->lock);
 
-		if (sleep && xnem_windows_pending())
+		if (!sleep) {
+			cond_resched();
+			continue;
+		}
+		trace_xnem_be_sleep(w);
+		if (xnem_windows_pending())
 			wait_event_idle_timeout(
 				w->wait, atomic_read(&w->kicked) || kthread_should_stop(), HZ / 10);
-		else if (sleep)
-			wait_event_idle(w->wait, atomic_read(&w->kicked) || kthread_should_stop());
 		else
-			cond_resched();
+			wait_event_idle(w->wait, atomic_read(&w->kicked) || kthread_should_stop());
+		trace_xnem_be_wake(w);
 	}
 	return 0;
 }

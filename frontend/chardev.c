@@ -11,6 +11,7 @@
 #include <linux/uaccess.h>
 
 #include "frontend.h"
+#include "trace.h"
 
 /* Requests or completions moved in one go between process and kernel. */
 #define CHUNK 8
@@ -232,6 +233,7 @@ static int ioc_submit(struct xnem_ctx *ctx, void __user *uarg)
 
 	if (copy_from_user(&arg, uarg, sizeof(arg)))
 		return -EFAULT;
+	trace_xnem_fe_submit(ctx, arg.count, 0);
 	if (!all_zero(arg.reserved, ARRAY_SIZE(arg.reserved)) || !arg.count ||
 	    arg.count > SUBMIT_MAX)
 		return -EINVAL;
@@ -279,6 +281,7 @@ static int ioc_submit(struct xnem_ctx *ctx, void __user *uarg)
 		spin_unlock_irq(&fe->lock);
 		err = 0;
 	}
+	trace_xnem_fe_submitted(ctx, arg.submitted, err);
 	/*
 	 * What was started is started, even when the count cannot be written:
 	 * its completions come, with the user_data the caller gave.
@@ -341,11 +344,13 @@ static int wait_done(struct xnem_ctx *ctx, const struct xnem_get_completions *ar
 
 	/* Whoever sleeps wants events, also for what is on a completion page. */
 	count_sleeper(ctx, arg, 1);
+	trace_xnem_fe_sleep(ctx, arg->min_count, 0);
 	if (arg->timeout_ns < 0)
 		err = wait_event_interruptible(ctx->wait, enough(ctx, arg));
 	else
 		err = wait_event_interruptible_hrtimeout(ctx->wait, enough(ctx, arg),
 							 ns_to_ktime(arg->timeout_ns));
+	trace_xnem_fe_wake(ctx, unfetched(ctx), err);
 	count_sleeper(ctx, arg, -1);
 	return err;
 }
