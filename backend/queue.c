@@ -305,7 +305,7 @@ static void handle(struct xnem_be_queue *q, const struct xnem_request *req)
 
 bool xnem_queue_take(struct xnem_be_queue *q)
 {
-	struct xnem_request req;
+	struct xnem_request req XNEM_UNINITIALIZED;
 	u32 prod, avail, unread, room, cost, this, n;
 
 	if (q->broken)

@@ -52,12 +52,18 @@ static bool anything_new(struct xnem_worker *w)
 /* Look for a while without asking for events: they cost both ends more. */
 static bool spin(struct xnem_worker *w)
 {
-	u64 until = ktime_get_ns() + (u64)min(READ_ONCE(spin_us), 1000u) * 1000;
+	u64 until;
 
+	/* What came during the last pass needs no clock. */
+	if (anything_new(w))
+		return true;
+	if (!READ_ONCE(spin_us))
+		return false;
+	until = ktime_get_ns() + (u64)min(READ_ONCE(spin_us), 1000u) * 1000;
 	do {
+		cpu_relax();
 		if (anything_new(w))
 			return true;
-		cpu_relax();
 	} while (ktime_get_ns() < until);
 	return false;
 }

@@ -25,7 +25,13 @@ static u32 unfetched(const struct xnem_ctx *ctx)
 void xnem_ctx_wake(struct xnem_ctx *ctx)
 {
 	lockdep_assert_held(&ctx->fe->lock);
-	wake_up_all(&ctx->wait);
+	/*
+	 * Most often nobody sleeps: he who polls his completion page has what he
+	 * waits for.  Full barrier: what has come is seen by whoever begins to
+	 * sleep now; pairs with wait_event() and xnem_poll().
+	 */
+	if (wq_has_sleeper(&ctx->wait))
+		wake_up_all(&ctx->wait);
 	if (ctx->eventfd)
 		xnem_eventfd_signal(ctx->eventfd);
 }
@@ -223,9 +229,10 @@ static int submit_one(struct xnem_ctx *ctx, const struct xnem_submit_req *from, 
 
 static int ioc_submit(struct xnem_ctx *ctx, void __user *uarg)
 {
-	struct xnem_submit_req reqs[CHUNK];
-	u8 payload[CHUNK][XNEM_MESSAGE_MAX];
-	struct xnem_cached *use[CHUNK][2];
+	/* Each is filled as far as it is looked at; most often that is one request. */
+	struct xnem_submit_req reqs[CHUNK] XNEM_UNINITIALIZED;
+	u8 payload[CHUNK][XNEM_MESSAGE_MAX] XNEM_UNINITIALIZED;
+	struct xnem_cached *use[CHUNK][2] XNEM_UNINITIALIZED;
 	struct xnem_fe *fe = ctx->fe;
 	struct xnem_submit arg;
 	int err = 0, later = 0;
@@ -541,6 +548,7 @@ static __poll_t xnem_poll(struct file *file, poll_table *wait)
 	__poll_t mask = 0;
 
 	poll_wait(file, &ctx->wait, wait);
+	smp_mb(); /* waiting before looking; pairs with xnem_ctx_wake() */
 	/* He who polled will do so again, and may sleep in between without telling. */
 	if (!READ_ONCE(ctx->polled)) {
 		spin_lock_irq(&fe->lock);

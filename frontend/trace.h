@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Trace points: events/xnem/xnem_fe_* in tracefs, described in docs/performance.md.
+ * Trace points: events/xnem/xnem_fe_* in tracefs, described in docs/admin.md.
  * Switched off, each is a jump that is not taken.
  */
 #undef TRACE_SYSTEM
