@@ -88,6 +88,14 @@ static bool arm_all(struct xnem_worker *w)
 	return sleep;
 }
 
+static void show_all(struct xnem_worker *w)
+{
+	struct xnem_be_queue *q;
+
+	list_for_each_entry(q, &w->queues, entry)
+		xnem_queue_show(q);
+}
+
 static int worker_main(void *arg)
 {
 	struct xnem_worker *w = arg;
@@ -109,11 +117,13 @@ static int worker_main(void *arg)
 		}
 		/* Small copies first: they wait for one chunk at most. */
 		work |= xnem_copy_run(w);
+		/* And who sleeps until one has ended does not wait for that chunk, too. */
+		if (xnem_large_pending())
+			show_all(w);
 		work |= xnem_large_run(w);
 		work |= xnem_large_reap(w);
 		work |= xnem_region_reap(w);
-		list_for_each_entry(q, &w->queues, entry)
-			xnem_queue_show(q);
+		show_all(w);
 		if (!work && !spin(w))
 			sleep = arm_all(w);
 		mutex_unlock(&w->lock);
