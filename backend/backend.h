@@ -13,6 +13,7 @@
  *   window.c   regions that are granted piece by piece
  *   stats.c    counters in debugfs
  *   floor.c    what Xen alone takes for a copy, to measure against
+ *   trace.h    trace points
  *
  * Threads and locks.  A queue belongs to one worker, a context to one queue.
  * Everything of a queue (rings, jobs, contexts, its counters) is touched by
@@ -379,6 +380,8 @@ struct xnem_be {
 	struct xnem_zone *zone;
 	/** Tells devices apart, for the backend's life. */
 	u32 serial;
+	/** Its number among those of its guest. */
+	u32 id;
 	u64 features;
 	struct xnem_limits limits;
 	bool connected;

@@ -12,6 +12,7 @@
 #include <xen/interface/grant_table.h>
 
 #include "backend.h"
+#include "trace.h"
 
 static enum xnem_status status_of(s16 gntst)
 {
@@ -29,6 +30,7 @@ static enum xnem_status status_of(s16 gntst)
 
 static void do_copies(struct gnttab_copy *ops, unsigned int n)
 {
+	trace_xnem_be_copy_begin(ops, n);
 	/*
 	 * Not gnttab_batch_copy(): that sleeps for up to 32 s on GNTST_eagain
 	 * and stops the machine when the hypercall fails.  When it does here,
@@ -36,6 +38,7 @@ static void do_copies(struct gnttab_copy *ops, unsigned int n)
 	 */
 	if (HYPERVISOR_grant_table_op(GNTTABOP_copy, ops, n))
 		pr_warn_ratelimited("xnem-backend: GNTTABOP_copy refused\n");
+	trace_xnem_be_copy_end(ops, n);
 }
 
 /* Nothing may be copied any more to or from a region that ends. */

@@ -8,6 +8,7 @@
 #include <linux/random.h>
 
 #include "backend.h"
+#include "trace.h"
 
 static DEFINE_XARRAY(inboxes); /* contexts by address; read under RCU */
 static atomic64_t next_id = ATOMIC64_INIT(1);
@@ -90,6 +91,7 @@ static void attention(struct xnem_be_ctx *to)
 	xnem_mb(); /* the bit before event; pairs with the frontend's arming */
 	if (xnem_load32(&att->event)) {
 		atomic64_inc(&to->dev->shared.inbox_events);
+		trace_xnem_be_notify(to->queue);
 		notify_remote_via_irq(to->queue->irq);
 	}
 }

@@ -150,6 +150,9 @@ static bool take(struct xnem_chunk *c)
 	struct xnem_job *job;
 	struct xnem_be *dev;
 
+	/* Each worker comes here after each small copy: no lock for nothing. */
+	if (!xnem_large_pending())
+		return false;
 	spin_lock(&xnem_large_lock);
 again:
 	for (;;) {
@@ -241,11 +244,13 @@ bool xnem_large_run(struct xnem_worker *w)
 
 bool xnem_large_reap(struct xnem_worker *w)
 {
-	struct llist_node *node = llist_del_all(&w->finished);
+	struct llist_node *node;
 	struct xnem_job *job, *next;
 
-	if (!node)
+	/* An exchange wants the line for itself, a look does not. */
+	if (llist_empty(&w->finished))
 		return false;
+	node = llist_del_all(&w->finished);
 	/* In the order in which they came. */
 	llist_for_each_entry_safe(job, next, llist_reverse_order(node), finished) {
 		if (job->op == XNEM_OP_DESCRIBE) {

@@ -6,6 +6,7 @@
 #include <linux/interrupt.h>
 
 #include "backend.h"
+#include "trace.h"
 
 /*
  * The frontend broke the protocol.  Nothing of this queue is looked at any
@@ -25,6 +26,7 @@ static irqreturn_t queue_event(int irq, void *arg)
 {
 	struct xnem_be_queue *q = arg;
 
+	trace_xnem_be_event(q);
 	WRITE_ONCE(q->events_received, q->events_received + 1);
 	atomic_set(&q->event_pending, 1);
 	xnem_worker_kick(q->worker);
@@ -55,6 +57,7 @@ void xnem_queue_show(struct xnem_be_queue *q)
 	q->cq_shown = q->cq_prod;
 	if (xnem_ring_publish(&q->header->cq, from, q->cq_prod)) {
 		q->stats.events_sent++;
+		trace_xnem_be_notify(q);
 		notify_remote_via_irq(q->irq);
 	}
 }
@@ -87,6 +90,7 @@ void xnem_job_answer(struct xnem_job *job, enum xnem_status status, u64 bytes_do
 	if (ctx && (job->flags & XNEM_REQ_CPAGE))
 		xnem_ctx_write_cpage(ctx, job, status, bytes_done);
 	answer(q, job->id, status, bytes_done, data0, data1);
+	trace_xnem_be_complete(q, job->id, job->op, bytes_done, status);
 	job->state = XNEM_JOB_FREE;
 	job->ctx = NULL;
 	list_add(&job->entry, &q->free_jobs);
@@ -284,6 +288,9 @@ static void handle(struct xnem_be_queue *q, const struct xnem_request *req)
 	job->user_data = le64_to_cpu(req->user_data);
 	job->tag = le64_to_cpu(req->tag);
 	q->stats.requests++;
+	trace_xnem_be_take(q, job->id, job->op,
+			   job->op == XNEM_OP_COPY ? le64_to_cpu(req->u.copy.length) : 0,
+			   XNEM_ST_OK);
 
 	status = xnem_check_request(req, &q->dev->limits, q->dev->features);
 	/* A request that is refused has its completion page entry, too. */
@@ -299,7 +306,7 @@ static void handle(struct xnem_be_queue *q, const struct xnem_request *req)
 
 bool xnem_queue_take(struct xnem_be_queue *q)
 {
-	struct xnem_request req;
+	struct xnem_request req XNEM_UNINITIALIZED;
 	u32 prod, avail, unread, room, cost, this, n;
 
 	if (q->broken)

@@ -307,11 +307,13 @@ void xnem_region_wait_gone(struct xnem_be *dev)
 
 bool xnem_region_reap(struct xnem_worker *w)
 {
-	struct llist_node *node = llist_del_all(&w->released);
+	struct llist_node *node;
 	struct xnem_region *r, *next;
 
-	if (!node)
+	/* An exchange wants the line for itself, a look does not. */
+	if (llist_empty(&w->released))
 		return false;
+	node = llist_del_all(&w->released);
 	llist_for_each_entry_safe(r, next, node, released) {
 		struct xnem_be_ctx *ctx = r->ctx;
 		struct xnem_be *dev = r->dev;

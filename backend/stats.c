@@ -169,11 +169,9 @@ void xnem_stats_exit(void)
 
 void xnem_stats_add(struct xnem_be *dev)
 {
-	/* nodename ends in <domid>/<id>. */
-	const char *id = strrchr(dev->xdev->nodename, '/');
 	char name[32];
 
-	snprintf(name, sizeof(name), "%u-%s", dev->xdev->otherend_id, id ? id + 1 : "0");
+	snprintf(name, sizeof(name), "%u-%u", dev->xdev->otherend_id, dev->id);
 	mutex_lock(&devices_lock);
 	list_add_tail(&dev->entry, &devices);
 	mutex_unlock(&devices_lock);

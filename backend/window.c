@@ -15,6 +15,7 @@
  * All under the lock of large.c, but for reading a descriptor page.
  */
 #include "backend.h"
+#include "trace.h"
 
 /* A want that is not described for so long is given up, and tried again. */
 #define WANT_TIMEOUT HZ
@@ -85,6 +86,7 @@ static void want(struct xnem_window *win, struct xnem_job *user, u64 region_id, 
 	xnem_wmb(); /* pairs with the frontend's load-acquire of seq */
 	xnem_store32(&w->seq, win->seq);
 	atomic_or((__force int)cpu_to_le32(1u << win->index), bits);
+	trace_xnem_be_notify(q);
 	notify_remote_via_irq(q->irq);
 	atomic64_inc(&win->dev->shared.wants);
 }

@@ -8,6 +8,7 @@
 #include <linux/moduleparam.h>
 
 #include "backend.h"
+#include "trace.h"
 
 static unsigned int workers;
 module_param(workers, uint, 0444);
@@ -51,12 +52,18 @@ static bool anything_new(struct xnem_worker *w)
 /* Look for a while without asking for events: they cost both ends more. */
 static bool spin(struct xnem_worker *w)
 {
-	u64 until = ktime_get_ns() + (u64)min(READ_ONCE(spin_us), 1000u) * 1000;
+	u64 until;
 
+	/* What came during the last pass needs no clock. */
+	if (anything_new(w))
+		return true;
+	if (!READ_ONCE(spin_us))
+		return false;
+	until = ktime_get_ns() + (u64)min(READ_ONCE(spin_us), 1000u) * 1000;
 	do {
+		cpu_relax();
 		if (anything_new(w))
 			return true;
-		cpu_relax();
 	} while (ktime_get_ns() < until);
 	return false;
 }
@@ -81,6 +88,14 @@ static bool arm_all(struct xnem_worker *w)
 	return sleep;
 }
 
+static void show_all(struct xnem_worker *w)
+{
+	struct xnem_be_queue *q;
+
+	list_for_each_entry(q, &w->queues, entry)
+		xnem_queue_show(q);
+}
+
 static int worker_main(void *arg)
 {
 	struct xnem_worker *w = arg;
@@ -103,22 +118,28 @@ static int worker_main(void *arg)
 		}
 		/* Small copies first: they wait for one chunk at most. */
 		work |= xnem_copy_run(w);
+		/* And who sleeps until one has ended does not wait for that chunk, too. */
+		if (xnem_large_pending())
+			show_all(w);
 		work |= xnem_large_run(w);
 		work |= xnem_large_reap(w);
 		work |= xnem_region_reap(w);
-		list_for_each_entry(q, &w->queues, entry)
-			xnem_queue_show(q);
+		show_all(w);
 		if (!work && !spin(w))
 			sleep = arm_all(w);
 		mutex_unlock(&w->lock);
 
-		if (sleep && xnem_windows_pending())
+		if (!sleep) {
+			cond_resched();
+			continue;
+		}
+		trace_xnem_be_sleep(w);
+		if (xnem_windows_pending())
 			wait_event_idle_timeout(
 				w->wait, atomic_read(&w->kicked) || kthread_should_stop(), HZ / 10);
-		else if (sleep)
-			wait_event_idle(w->wait, atomic_read(&w->kicked) || kthread_should_stop());
 		else
-			cond_resched();
+			wait_event_idle(w->wait, atomic_read(&w->kicked) || kthread_should_stop());
+		trace_xnem_be_wake(w);
 	}
 	return 0;
 }

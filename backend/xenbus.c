@@ -250,6 +250,9 @@ static int probe(struct xenbus_device *xdev, const struct xenbus_device_id *id)
 	xa_init(&dev->contexts);
 	INIT_WORK(&dev->ban_work, ban);
 	dev->serial = atomic_inc_return(&serials);
+	/* nodename ends in <domid>/<id>; without a number it is 0. */
+	if (kstrtou32(kbasename(xdev->nodename), 10, &dev->id))
+		dev->id = 0;
 	for (i = 0; i < XNEM_BE_QUEUES; i++)
 		dev->queues[i].dev = dev;
 

@@ -11,6 +11,7 @@
 #include <linux/uaccess.h>
 
 #include "frontend.h"
+#include "trace.h"
 
 /* Requests or completions moved in one go between process and kernel. */
 #define CHUNK 8
@@ -24,7 +25,13 @@ static u32 unfetched(const struct xnem_ctx *ctx)
 void xnem_ctx_wake(struct xnem_ctx *ctx)
 {
 	lockdep_assert_held(&ctx->fe->lock);
-	wake_up_all(&ctx->wait);
+	/*
+	 * Most often nobody sleeps: he who polls his completion page has what he
+	 * waits for.  Full barrier: what has come is seen by whoever begins to
+	 * sleep now; pairs with wait_event() and xnem_poll().
+	 */
+	if (wq_has_sleeper(&ctx->wait))
+		wake_up_all(&ctx->wait);
 	if (ctx->eventfd)
 		xnem_eventfd_signal(ctx->eventfd);
 }
@@ -222,9 +229,10 @@ static int submit_one(struct xnem_ctx *ctx, const struct xnem_submit_req *from, 
 
 static int ioc_submit(struct xnem_ctx *ctx, void __user *uarg)
 {
-	struct xnem_submit_req reqs[CHUNK];
-	u8 payload[CHUNK][XNEM_MESSAGE_MAX];
-	struct xnem_cached *use[CHUNK][2];
+	/* Each is filled as far as it is looked at; most often that is one request. */
+	struct xnem_submit_req reqs[CHUNK] XNEM_UNINITIALIZED;
+	u8 payload[CHUNK][XNEM_MESSAGE_MAX] XNEM_UNINITIALIZED;
+	struct xnem_cached *use[CHUNK][2] XNEM_UNINITIALIZED;
 	struct xnem_fe *fe = ctx->fe;
 	struct xnem_submit arg;
 	int err = 0, later = 0;
@@ -232,6 +240,7 @@ static int ioc_submit(struct xnem_ctx *ctx, void __user *uarg)
 
 	if (copy_from_user(&arg, uarg, sizeof(arg)))
 		return -EFAULT;
+	trace_xnem_fe_submit(ctx, arg.count, 0);
 	if (!all_zero(arg.reserved, ARRAY_SIZE(arg.reserved)) || !arg.count ||
 	    arg.count > SUBMIT_MAX)
 		return -EINVAL;
@@ -279,6 +288,7 @@ static int ioc_submit(struct xnem_ctx *ctx, void __user *uarg)
 		spin_unlock_irq(&fe->lock);
 		err = 0;
 	}
+	trace_xnem_fe_submitted(ctx, arg.submitted, err);
 	/*
 	 * What was started is started, even when the count cannot be written:
 	 * its completions come, with the user_data the caller gave.
@@ -341,11 +351,13 @@ static int wait_done(struct xnem_ctx *ctx, const struct xnem_get_completions *ar
 
 	/* Whoever sleeps wants events, also for what is on a completion page. */
 	count_sleeper(ctx, arg, 1);
+	trace_xnem_fe_sleep(ctx, arg->min_count, 0);
 	if (arg->timeout_ns < 0)
 		err = wait_event_interruptible(ctx->wait, enough(ctx, arg));
 	else
 		err = wait_event_interruptible_hrtimeout(ctx->wait, enough(ctx, arg),
 							 ns_to_ktime(arg->timeout_ns));
+	trace_xnem_fe_wake(ctx, unfetched(ctx), err);
 	count_sleeper(ctx, arg, -1);
 	return err;
 }
@@ -536,6 +548,7 @@ static __poll_t xnem_poll(struct file *file, poll_table *wait)
 	__poll_t mask = 0;
 
 	poll_wait(file, &ctx->wait, wait);
+	smp_mb(); /* waiting before looking; pairs with xnem_ctx_wake() */
 	/* He who polled will do so again, and may sleep in between without telling. */
 	if (!READ_ONCE(ctx->polled)) {
 		spin_lock_irq(&fe->lock);

@@ -11,6 +11,7 @@
  *   pin.c      memory: pinning, charging, granting, revoking
  *   chardev.c  /dev/xnem<N>: contexts, ioctls, waiting
  *   stats.c    counters in debugfs
+ *   trace.h    trace points
  *
  * Locks.  fe->lock (a spinlock, taken by the interrupt handler too) guards
  * rings, the request table, the states of regions and the lists of contexts.

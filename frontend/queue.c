@@ -9,6 +9,7 @@
 #include <linux/interrupt.h>
 
 #include "frontend.h"
+#include "trace.h"
 #include "xnem_status.h"
 
 int xnem_queue_state(const struct xnem_fe *fe)
@@ -76,6 +77,7 @@ int xnem_queue_post(struct xnem_fe *fe, struct xnem_ctx *ctx, struct xnem_region
 	req->tag = cpu_to_le64(ctx ? ctx->tag : 0);
 	q->sq[q->sq_prod & (q->sq_size - 1)] = *req;
 	q->sq_prod++;
+	trace_xnem_fe_post(q, id, rq->op, rq->length, 0);
 	if (!(rq->flags & XNEM_REQ_CPAGE))
 		xnem_queue_want_events(q);
 	if (ctx) {
@@ -100,6 +102,7 @@ static void show(struct xnem_fe_queue *q)
 	q->sq_shown = q->sq_prod;
 	if (xnem_ring_publish(&q->header->sq, from, q->sq_prod)) {
 		xnem_stat_inc(q->fe, events_sent);
+		trace_xnem_fe_notify(q);
 		notify_remote_via_irq(q->irq);
 	}
 }
@@ -366,6 +369,8 @@ static void take(struct xnem_fe_queue *q, const struct xnem_completion *c)
 	xnem_stat_inc(fe, completions);
 	if (status != XNEM_ST_OK)
 		xnem_stat_inc(fe, error_status);
+	trace_xnem_fe_complete(q, id, rq->op, le64_to_cpu(c->bytes_done),
+			       xnem_status_errno(status));
 	finish(q, rq, xnem_status_errno(status), le64_to_cpu(c->bytes_done),
 	       le64_to_cpu(c->data[0]), le64_to_cpu(c->data[1]), false);
 	q->free_ids[q->nr_free++] = id;
@@ -419,6 +424,7 @@ static irqreturn_t queue_event(int irq, void *arg)
 	struct xnem_fe *fe = q->fe;
 	bool took;
 
+	trace_xnem_fe_event(q);
 	spin_lock(&fe->lock);
 	xnem_stat_inc(fe, events_received);
 	drain(q);

@@ -13,6 +13,16 @@
 #include <xen/page.h>
 #include <xen/xenbus.h>
 
+/*
+ * Kernels that zero what stands on the stack (INIT_STACK_ALL_ZERO) need not for
+ * this variable.
+ */
+#if __has_attribute(__uninitialized__)
+#define XNEM_UNINITIALIZED __attribute__((__uninitialized__))
+#else
+#define XNEM_UNINITIALIZED
+#endif
+
 /* xenbus_driver.remove: int until 6.3, and until stable 6.1.162. */
 #if defined(XNEM_HAVE_REMOVE_VOID)
 #define XNEM_REMOVE_TYPE void

@@ -23,6 +23,7 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <linux/perf_event.h>
@@ -53,6 +54,7 @@
 #define PAGE 4096u
 #define MAX_DEPTH 1024u
 #define MAX_ITERATIONS 10000000u
+#define MAX_GAP_US 60000000u
 #define MAX_BYTES (1ull << 40)
 /* A copy or two before the clock runs: the first touches what no other does. */
 #define WARM_UP 2
@@ -124,6 +126,9 @@ struct side {
 	unsigned int copying, told;
 	/* patterns of own copies and of the peer's */
 	uint64_t local_seed, target_seed;
+	/* before each timed copy; and where marks go, or -1 */
+	useconds_t gap_us;
+	int marks;
 };
 
 struct client {
@@ -136,6 +141,8 @@ struct client {
 	uint64_t iterations;
 	unsigned int depth;
 	unsigned int wait_seconds;
+	useconds_t gap_us;
+	bool marks;
 };
 
 /* What a row of the table says; times in ns. */
@@ -171,6 +178,8 @@ static const char usage[] =
 	"  --verify                check each byte, outside the timed part\n"
 	"  --json                  an array of records instead of a table\n"
 	"  --syscalls              count system calls a copy in extra copies (root)\n"
+	"  --gap USEC              lat: idle before each copy, so that all ends sleep (0)\n"
+	"  --marks                 lat: write a mark into the kernel's trace around each copy\n"
 	"  --step                  for scripts, see xnem-perf(1)\n"
 	"  --any-user              the other side may have another uid; wanted on both\n"
 	"  --wait SECONDS          how long to try to connect (5)\n"
@@ -563,13 +572,41 @@ static int copy_once(struct side *s)
 	return err;
 }
 
+/* For whoever reads the kernel's trace.  That none is recorded now is no error. */
+static void mark(const struct side *s, const char *what)
+{
+	ssize_t n = write(s->marks, what, strlen(what));
+
+	(void)n;
+}
+
+/*
+ * The first two marks have nothing between them: what a mark itself takes, to be
+ * subtracted from the time between the other two.
+ */
+static int copy_marked(struct side *s)
+{
+	int err;
+
+	mark(s, "xnem-perf: idle");
+	mark(s, "xnem-perf: begin");
+	err = copy_once(s);
+	mark(s, "xnem-perf: end");
+	return err;
+}
+
 static int copy_one_by_one(struct side *s, uint64_t n, uint64_t *samples)
 {
 	uint64_t before = now_ns(), after;
 
 	for (uint64_t i = 0; i < n; i++) {
-		int err = copy_once(s);
+		int err;
 
+		if (s->gap_us) {
+			usleep(s->gap_us);
+			before = now_ns();
+		}
+		err = s->marks < 0 ? copy_once(s) : copy_marked(s);
 		if (err)
 			return err;
 		after = now_ns();
@@ -850,7 +887,7 @@ static void server_run(struct side *s, uint64_t n, uint64_t depth)
 
 static void serve(int sock, bool any_user)
 {
-	struct side s = { .sock = sock, .any_user = any_user };
+	struct side s = { .sock = sock, .any_user = any_user, .marks = -1 };
 	struct xnem_cookie peer, name;
 	struct words m;
 	int err;
@@ -1428,9 +1465,27 @@ static int run_sizes(const struct client *c, struct side *s)
 	return good ? EXIT_GOOD : EXIT_DIFFERS;
 }
 
+static int open_marks(void)
+{
+	int fd = open("/sys/kernel/tracing/trace_marker", O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		fd = open("/sys/kernel/debug/tracing/trace_marker", O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		die("trace_marker in tracefs: %s", strerror(errno));
+	return fd;
+}
+
 static int client(const struct client *c)
 {
-	struct side s = { .sock = -1, .any_user = c->any_user, .put = c->put, .both = c->both };
+	struct side s = {
+		.sock = -1,
+		.any_user = c->any_user,
+		.put = c->put,
+		.both = c->both,
+		.gap_us = c->gap_us,
+		.marks = c->marks ? open_marks() : -1,
+	};
 	int ret = EXIT_GOOD, err;
 
 	s.tcp = c->test == TEST_TCP;
@@ -1549,6 +1604,8 @@ enum {
 	OPT_VERIFY,
 	OPT_JSON,
 	OPT_SYSCALLS,
+	OPT_GAP,
+	OPT_MARKS,
 	OPT_STEP,
 	OPT_ANY_USER,
 	OPT_WAIT,
@@ -1568,6 +1625,8 @@ static const struct option options[] = {
 	{ "verify", no_argument, NULL, OPT_VERIFY },
 	{ "json", no_argument, NULL, OPT_JSON },
 	{ "syscalls", no_argument, NULL, OPT_SYSCALLS },
+	{ "gap", required_argument, NULL, OPT_GAP },
+	{ "marks", no_argument, NULL, OPT_MARKS },
 	{ "step", no_argument, NULL, OPT_STEP },
 	{ "any-user", no_argument, NULL, OPT_ANY_USER },
 	{ "wait", required_argument, NULL, OPT_WAIT },
@@ -1591,6 +1650,8 @@ static void check_combination(const struct client *c)
 		bad_usage("--syscalls is for lat and ping");
 	if (c->syscalls && (c->step || c->both))
 		bad_usage("--syscalls goes neither with --step nor with --both");
+	if ((c->gap_us || c->marks) && c->test != TEST_LAT)
+		bad_usage("--gap and --marks are for lat");
 	if (c->verify && c->test == TEST_PING)
 		bad_usage("--verify: a ping has no data");
 }
@@ -1650,6 +1711,12 @@ int main(int argc, char **argv)
 			break;
 		case OPT_SYSCALLS:
 			c.syscalls = true;
+			break;
+		case OPT_GAP:
+			c.gap_us = (useconds_t)number(optarg, 0, MAX_GAP_US);
+			break;
+		case OPT_MARKS:
+			c.marks = true;
 			break;
 		case OPT_STEP:
 			c.step = true;
