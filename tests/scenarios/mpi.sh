@@ -106,9 +106,6 @@ step "without XNEM: it goes by the network and says so"
 	says no-module "no XNEM"
 	guest_load g2
 	job 0 module-again -x required -n 2 mpi-page
-	# mpich#7653; in no group
-	job 0 no-permission $verbose -u other -n 2 mpi-page
-	says no-permission "no XNEM: .*permission"
 }
 
 step "the device goes while messages do"

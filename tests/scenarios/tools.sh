@@ -61,21 +61,21 @@ check stat-user [ $? -eq 2 ]
 check stat-user-says grep -q "as root" "$OUT/stat-user.err"
 
 step "qubes-issues#4446: tools that run before there is a device"
-# tells NAME WHAT USER: both tools end, in time and with an error; xnem-info says what is missing.
+# tells NAME WHAT USER PERF-SAYS: both tools end, in time and with an error; xnem-info says what is missing.
 tells() {
 	on -t 20 -u "$3" g2 "xnem-info" </dev/null >"$OUT/$1.info" 2>&1
 	check "$1-info" [ $? -eq 1 ]
 	check "$1-info-says" grep -q "^missing: .*$2" "$OUT/$1.info"
 	on -t 20 -u "$3" g2 "xnem-perf client $address --test ping" </dev/null >"$OUT/$1.perf" 2>&1
 	check "$1-perf" [ $? -eq 2 ]
-	check "$1-perf-says" grep -q "^xnem-perf: .*$2" "$OUT/$1.perf"
+	check "$1-perf-says" grep -q "^xnem-perf: .*$4" "$OUT/$1.perf"
 }
 on g2 'chmod 600 /dev/xnem0' </dev/null
-tells permission "group xnem" user
+tells permission "group xnem" user "group xnem"
 check detach xnem-detach g2
-tells no-device "xnem-attach" root
+tells no-device "xnem-attach" root "no device here: xnem-info"
 check unload frontend_unload g2
-tells no-module "xnem-frontend" root
+tells no-module "xnem-frontend" root "no device here: xnem-info"
 check attach xnem-attach g2 "backend=$BACKEND"
 check load guest_load g2
 check works-again wait_for 20 on g2 'xnem-info | grep -q "^state: *connected"' </dev/null
