@@ -3,8 +3,10 @@
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
+import sys
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 RESULTS = os.path.join(TOP, "bench/results")
@@ -48,6 +50,67 @@ def add_versions(folder):
     with open(folder + "/versions", "a", encoding="utf-8") as f:
         print("xnem", said(["git", "describe", "--always", "--dirty"]) or "unknown", file=f)
         print("qemu", qemu.group(1) if qemu else "unknown", file=f)
+
+
+class Host:
+    """The emulated host for the measurement NAME, as the environment wants it."""
+
+    def __init__(self, name):
+        env = os.environ.get
+        self.name = name
+        self.mode, self.types = env("MODE") or "counted", env("TYPE") or "g1=pv,g2=pv"
+        if self.mode not in ("counted", "timed"):
+            sys.exit("bench: MODE is counted or timed")
+        # What testbed/xl has, and what is wanted.
+        kinds = dict(x.split("=", 1) for x in ("g1=pv,g2=pvh," + self.types).split(","))
+        self.guests = kinds["g1"] + "+" + kinds["g2"]
+        self.build = os.path.abspath(env("BUILD") or os.path.join(TOP, "build"))
+        # What the scenario leaves.
+        self.folder = f"{self.build}/results/{name}/{name}"
+
+    def stage(self):
+        subprocess.check_call(["make", "--no-print-directory", "-C", TOP, "stage", "BUILD=" + self.build])
+
+    def run(self, settings, options, overlays=(), defaults=()):
+        """
+        Boots, with further overlays for guests; returns testbed/host's exit status. Its options: what
+        DEFAULTS say HOSTARGS may change, and OPTIONS both.
+        """
+        env = os.environ.get
+        argv = [TOP + "/testbed/host", "run", "--mode", self.mode, "--type", self.types,
+                "--results", os.path.dirname(self.folder),
+                "--dom0-overlay", self.build + "/stage/dom0", "--domU-overlay", self.build + "/stage/domU", *defaults]
+        for overlay in overlays:
+            argv += ["--domU-overlay", overlay]
+        for key, value in settings.items():
+            argv += ["--set", f"{key}={value}"]
+        if env("BACKEND"):
+            argv += ["--backend", env("BACKEND")]
+        shutil.rmtree(self.folder, ignore_errors=True)
+        status = subprocess.call(argv + shlex.split(env("HOSTARGS") or "") + options +
+                                 [f"{TOP}/bench/{self.name}/{self.name}.sh"])
+        if os.path.isdir(self.folder):
+            add_versions(self.folder)
+        return status
+
+
+def write_results(base, records, text):
+    """BASE.json and BASE.txt."""
+    os.makedirs(os.path.dirname(base), exist_ok=True)
+    with open(base + ".json", "w", encoding="utf-8") as f:
+        json.dump(records, f, indent=1)
+        f.write("\n")
+    with open(base + ".txt", "w", encoding="utf-8") as f:
+        f.write(text + "\n")
+
+
+def run_main(main):
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except subprocess.CalledProcessError as e:
+        sys.exit(e.returncode)
 
 
 def build_vchan(folder):

@@ -2,69 +2,10 @@
 /*
  * What the tests have in common; see common.h.
  */
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "common.h"
-
-static char noted[80];
-
-int not_as_expected(const char *file, int line, const char *expr, uint64_t want, uint64_t got)
-{
-	const char *slash = strrchr(file, '/');
-
-	printf("# %s:%d: %s is %" PRIu64 ", not %" PRIu64 "%s%s\n", slash ? slash + 1 : file, line,
-	       expr, got, want, *noted ? ": " : "", noted);
-	return 1;
-}
-
-void note(const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(noted, sizeof(noted), format, args);
-	va_end(args);
-}
-
-/* ---- bytes: as xnem-test has them, so that both can check each other's ---- */
-
-static unsigned char pattern_at(uint64_t seed, uint64_t pos)
-{
-	uint64_t z = seed * 0x9e3779b97f4a7c15 + pos / 8 * 0xd1342543de82ef95 + 0x2545f4914f6cdd1d;
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-	z = (z ^ z >> 27) * 0x94d049bb133111eb;
-	z ^= z >> 31;
-	return (unsigned char)(z >> (pos % 8 * 8));
-}
-
-void fill(unsigned char *mem, uint64_t len, uint64_t seed, uint64_t pos)
-{
-	uint64_t i;
-
-	for (i = 0; i < len; i++)
-		mem[i] = pattern_at(seed, pos + i);
-}
-
-uint64_t right(const unsigned char *mem, uint64_t len, uint64_t seed, uint64_t pos)
-{
-	uint64_t i;
-
-	for (i = 0; i < len && mem[i] == pattern_at(seed, pos + i); i++)
-		;
-	return i;
-}
-
-uint64_t all_are(const unsigned char *mem, uint64_t len, unsigned char value)
-{
-	uint64_t i;
-
-	for (i = 0; i < len && mem[i] == value; i++)
-		;
-	return i;
-}
 
 uint64_t same(const unsigned char *mem, uint64_t len, const unsigned char *from, uint64_t from_len,
 	      uint64_t at)

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * common.h - what the tests have in common: what a test says, patterns, regions and
- * copies, a context's pages, windows.
+ * common.h - what the tests have in common: regions and copies, a context's pages,
+ * windows.
  */
 #ifndef FROZEN_COMMON_H
 #define FROZEN_COMMON_H
 
 #include <inttypes.h>
 
+#include "../lib/pattern.h"
+#include "../lib/tap.h"
 #include "frontend.h"
 
 struct test {
@@ -21,30 +23,7 @@ struct test {
 extern const struct test connection_tests[], region_tests[], refusal_tests[], context_tests[],
 	order_tests[];
 
-/** In a function that returns int: what must be so. */
-#define EXPECT(want, expr)                                                              \
-	do {                                                                            \
-		uint64_t got_ = (uint64_t)(expr), want_ = (uint64_t)(want);             \
-		if (got_ != want_)                                                      \
-			return not_as_expected(__FILE__, __LINE__, #expr, want_, got_); \
-	} while (0)
-/** What was called has said it already. */
-#define CALL(expr)                \
-	do {                      \
-		if (expr)         \
-			return 1; \
-	} while (0)
-
-int not_as_expected(const char *file, int line, const char *expr, uint64_t want, uint64_t got);
-/** Also stands in the line that EXPECT prints. */
-void note(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-/** Bytes depend on seed and position alone, as xnem-test has it: each can check the other's. */
-void fill(unsigned char *mem, uint64_t len, uint64_t seed, uint64_t pos);
-/** Bytes from the first on that are right. */
-uint64_t right(const unsigned char *mem, uint64_t len, uint64_t seed, uint64_t pos);
-uint64_t all_are(const unsigned char *mem, uint64_t len, unsigned char value);
-/** The same for bytes that must be those of @from, again and again, from its byte @at on. */
+/** Bytes from the first on that are those of @from, again and again, from its byte @at on. */
 uint64_t same(const unsigned char *mem, uint64_t len, const unsigned char *from, uint64_t from_len,
 	      uint64_t at);
 

@@ -51,9 +51,9 @@ static int features_not_accepted(struct frontend *fe)
 	CALL(ping(fe));
 	CALL(make_region(fe, &a, R, 0, 1, 5000));
 	CALL(make_region(fe, &b, W, 0, 2, 5000));
-	fill(a.mem, 5000, 1, 0);
+	pattern_fill(a.mem, 5000, 1, 0);
 	EXPECT(XNEM_ST_OK, copy(fe, 0, &b, 0, &a, 0, 5000).status);
-	EXPECT(5000, right(b.mem, 5000, 1, 0));
+	EXPECT(5000, pattern_check(b.mem, 5000, 1, 0));
 
 	for (flag = 1; flag < XNEM_REQ_ALL; flag <<= 1) {
 		note("flag %#x", flag);

@@ -140,7 +140,7 @@ static int full_inbox(struct frontend *fe)
 	CALL(open_context(fe, &ctx, true, 0));
 	CALL(make_region(fe, &a, R, 0, 0, 100));
 	CALL(make_region(fe, &b, W, 0, 0, 100));
-	fill(a.mem, 100, 8, 0);
+	pattern_fill(a.mem, 100, 8, 0);
 	req = message_request(ctx.address, "x", 1);
 	/* One device may hold no more than half of the slots. */
 	for (i = 0; i < ctx.nr_slots / 2; i++) {
@@ -155,7 +155,7 @@ static int full_inbox(struct frontend *fe)
 	c = call(fe, &req);
 	EXPECT(XNEM_ST_BUSY, c.status);
 	EXPECT(100, c.bytes_done);
-	EXPECT(100, right(b.mem, 100, 8, 0));
+	EXPECT(100, pattern_check(b.mem, 100, 8, 0));
 	for (i = 0; i < ctx.nr_slots / 2; i++)
 		CALL(next_slot(&ctx, &s));
 	EXPECT(true, inbox_empty(&ctx));
@@ -179,11 +179,11 @@ static int notifications(struct frontend *fe)
 
 	CALL(make_region(fe, &a, R, 0, 0, 9000));
 	CALL(make_region(fe, &b, W, 0, 0, 9000));
-	fill(a.mem, 9000, 9, 0);
+	pattern_fill(a.mem, 9000, 9, 0);
 	req = copy_request(XNEM_REQ_NOTIFY_DST, &b, 0, &a, 0, 9000);
 	/* The owner has no inbox: not a byte is copied. */
 	EXPECT(XNEM_ST_CONTEXT, call(fe, &req).status);
-	EXPECT(9000, all_are(b.mem, 9000, 0));
+	EXPECT(9000, byte_check(b.mem, 9000, 0));
 
 	CALL(open_context(fe, &ctx, true, 2));
 	for (i = 0; i < 3; i++) {
@@ -194,7 +194,7 @@ static int notifications(struct frontend *fe)
 		memset(b.mem, 0, 9000);
 		note("flags %#x", flags[i]);
 		EXPECT(XNEM_ST_OK, call(fe, &req).status);
-		EXPECT(9000, right(b.mem, 9000, 9, 0));
+		EXPECT(9000, pattern_check(b.mem, 9000, 9, 0));
 		for (k = 0; k < (i < 2 ? 1u : 2u); k++) {
 			CALL(next_slot(&ctx, &s));
 			EXPECT(XNEM_INBOX_NOTIFY, s.kind);
@@ -203,7 +203,7 @@ static int notifications(struct frontend *fe)
 			EXPECT(fe->domid, s.domid);
 			EXPECT(TAG, s.tag);
 			EXPECT(0, s.from.id);
-			EXPECT(sizeof(s.data), all_are(s.data, sizeof(s.data), 0));
+			EXPECT(sizeof(s.data), byte_check(s.data, sizeof(s.data), 0));
 		}
 		EXPECT(true, inbox_empty(&ctx));
 	}

@@ -16,7 +16,7 @@ static int fences(struct frontend *fe)
 	CALL(make_windowed(fe, &a, R, 0, bytes, p));
 	CALL(make_region(fe, &b, RW, 0, 0, bytes));
 	CALL(make_region(fe, &c, RW, 0, 0, bytes));
-	fill(p->mem, bytes, 10, 0);
+	pattern_fill(p->mem, bytes, 10, 0);
 	/* It waits for its window; the second one copies what it will have brought. */
 	req = copy_request(0, &b, 0, &a, 0, bytes);
 	first = post(fe, &req);
@@ -35,7 +35,7 @@ static int fences(struct frontend *fe)
 	CALL(serve_wants(fe, first, &a, &a, &n));
 	EXPECT(XNEM_ST_OK, wait_for(fe, first, 0).status);
 	EXPECT(XNEM_ST_OK, wait_for(fe, fence, PATIENCE_MS).status);
-	EXPECT(bytes, right(c.mem, bytes, 10, 0));
+	EXPECT(bytes, pattern_check(c.mem, bytes, 10, 0));
 	EXPECT(XNEM_ST_OK, wait_for(fe, behind, PATIENCE_MS).status);
 	EXPECT(XNEM_ST_OK, wait_for(fe, id, PATIENCE_MS).status);
 	return 0;
@@ -97,7 +97,7 @@ static int windows(struct frontend *fe)
 	EXPECT(true, nr <= 900);
 	CALL(make_windowed(fe, &a, R, 100, bytes, grant_pages(fe, have, false)));
 	CALL(make_windowed(fe, &b, W, 200, bytes, grant_pages(fe, nr, true)));
-	fill(a.pages->mem, have * XNEM_PAGE_SIZE, 11, 0);
+	pattern_fill(a.pages->mem, have * XNEM_PAGE_SIZE, 11, 0);
 	req = copy_request(0, &b, 0, &a, 0, bytes);
 	id = post(fe, &req);
 	publish(fe);
@@ -120,7 +120,7 @@ static int describing_otherwise(struct frontend *fe)
 
 	CALL(make_windowed(fe, &a, R, 0, 2 * XNEM_PAGE_SIZE, p));
 	CALL(make_region(fe, &b, W, 0, 0, 2 * XNEM_PAGE_SIZE));
-	fill(p->mem, 2 * XNEM_PAGE_SIZE, 12, 0);
+	pattern_fill(p->mem, 2 * XNEM_PAGE_SIZE, 12, 0);
 	req = copy_request(0, &b, 0, &a, 0, 2 * XNEM_PAGE_SIZE);
 	copying = post(fe, &req);
 	publish(fe);
@@ -148,7 +148,7 @@ static int describing_otherwise(struct frontend *fe)
 	id = post_describe(fe, window, &want, p);
 	CALL(serve_wants(fe, copying, &a, &a, &n));
 	EXPECT(XNEM_ST_OK, wait_for(fe, copying, 0).status);
-	EXPECT(2 * XNEM_PAGE_SIZE, right(b.mem, 2 * XNEM_PAGE_SIZE, 12, 0));
+	EXPECT(2 * XNEM_PAGE_SIZE, pattern_check(b.mem, 2 * XNEM_PAGE_SIZE, 12, 0));
 	EXPECT(XNEM_ST_OK, wait_for(fe, id, PATIENCE_MS).status);
 	revoke_pages(fe, p);
 	EXPECT(false, revoked_in_use(fe));

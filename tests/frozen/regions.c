@@ -19,7 +19,7 @@ static int odd_offsets(struct frontend *fe)
 
 	CALL(make_region(fe, &a, R, 0, 123, bytes));
 	CALL(make_region(fe, &b, W, 0, 4001, bytes));
-	fill(a.mem, bytes, 1, 0);
+	pattern_fill(a.mem, bytes, 1, 0);
 	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
 		uint64_t all = (uint64_t)b.pages->nr * XNEM_PAGE_SIZE;
 		uint64_t before = 4001 + t[i].dst, after = all - before - t[i].len;
@@ -30,10 +30,10 @@ static int odd_offsets(struct frontend *fe)
 		note("copy %u", i);
 		EXPECT(XNEM_ST_OK, c.status);
 		EXPECT(t[i].len, c.bytes_done);
-		EXPECT(t[i].len, right(b.mem + t[i].dst, t[i].len, 1, t[i].src));
+		EXPECT(t[i].len, pattern_check(b.mem + t[i].dst, t[i].len, 1, t[i].src));
 		/* Not a byte beside it, in its pages either. */
-		EXPECT(before, all_are(b.pages->mem, before, 0xee));
-		EXPECT(after, all_are(b.mem + t[i].dst + t[i].len, after, 0xee));
+		EXPECT(before, byte_check(b.pages->mem, before, 0xee));
+		EXPECT(after, byte_check(b.mem + t[i].dst + t[i].len, after, 0xee));
 	}
 	return 0;
 }
@@ -63,11 +63,11 @@ static int large_copy(struct frontend *fe)
 
 	CALL(make_region(fe, &a, R, 0, 5, bytes));
 	CALL(make_region(fe, &b, W, 0, 4090, bytes));
-	fill(a.mem, bytes, 2, 0);
+	pattern_fill(a.mem, bytes, 2, 0);
 	c = copy(fe, 0, &b, 0, &a, 0, bytes);
 	EXPECT(XNEM_ST_OK, c.status);
 	EXPECT(bytes, c.bytes_done);
-	EXPECT(bytes, right(b.mem, bytes, 2, 0));
+	EXPECT(bytes, pattern_check(b.mem, bytes, 2, 0));
 	return 0;
 }
 
@@ -85,7 +85,7 @@ static int two_descriptor_pages(struct frontend *fe)
 	give_refs(fe, &req, p);
 	EXPECT(XNEM_ST_OK, register_it(fe, &a, &req));
 	CALL(make_region(fe, &b, W, 0, 0, bytes));
-	fill(p->mem, have * XNEM_PAGE_SIZE, 3, 0);
+	pattern_fill(p->mem, have * XNEM_PAGE_SIZE, 3, 0);
 	EXPECT(XNEM_ST_OK, copy(fe, 0, &b, 0, &a, at, bytes).status);
 	EXPECT(bytes, same(b.mem, bytes, p->mem, have * XNEM_PAGE_SIZE, at));
 	return 0;
@@ -120,18 +120,18 @@ static int segments_of(struct frontend *fe, uint32_t nr, uint32_t len, bool indi
 	EXPECT(XNEM_ST_OK, register_it(fe, &a, &req));
 
 	CALL(make_region(fe, &b, RW, 0, 9, bytes));
-	fill(b.mem, bytes, 4, 0);
+	pattern_fill(b.mem, bytes, 4, 0);
 	EXPECT(bytes - 5, copy(fe, 0, &a, 3, &b, 3, bytes - 5).bytes_done);
 	for (i = 1; i < nr - 1; i++) {
 		const unsigned char *at = p->mem + i % 16 * XNEM_PAGE_SIZE + seg[i].offset;
 
 		note("segment %u", i);
-		EXPECT(len, right(at, len, 4, (uint64_t)i * len));
+		EXPECT(len, pattern_check(at, len, 4, (uint64_t)i * len));
 	}
 	note("%s", "");
 	memset(b.mem, 0, bytes);
 	EXPECT(bytes - 5, copy(fe, 0, &b, 3, &a, 3, bytes - 5).bytes_done);
-	EXPECT(bytes - 5, right(b.mem + 3, bytes - 5, 4, 3));
+	EXPECT(bytes - 5, pattern_check(b.mem + 3, bytes - 5, 4, 3));
 	EXPECT(XNEM_ST_RANGE, copy(fe, 0, &b, 0, &a, 1, bytes).status);
 	/* A table that is not what the request says. */
 	seg[nr - 1].length++;
@@ -207,17 +207,17 @@ static int ranges(struct frontend *fe)
 
 	CALL(make_region(fe, &a, R, 0, 10, 5000));
 	CALL(make_region(fe, &b, W, 0, 20, 6000));
-	fill(a.mem, 5000, 5, 0);
+	pattern_fill(a.mem, 5000, 5, 0);
 	EXPECT(XNEM_ST_RANGE, copy(fe, 0, &b, 0, &a, 0, 5001).status);
 	EXPECT(XNEM_ST_RANGE, copy(fe, 0, &b, 5999, &a, 0, 2).status);
 	EXPECT(XNEM_ST_RANGE, copy(fe, 0, &b, 0, &a, UINT64_MAX, 2).status);
 	EXPECT(XNEM_ST_RANGE, copy(fe, 0, &b, 0, &a, 1, UINT64_MAX).status);
-	EXPECT(6000, all_are(b.mem, 6000, 0));
+	EXPECT(6000, byte_check(b.mem, 6000, 0));
 
 	c = copy(fe, XNEM_REQ_BOUNDED, &b, 0, &a, 1000, UINT64_MAX);
 	EXPECT(XNEM_ST_OK, c.status);
 	EXPECT(4000, c.bytes_done);
-	EXPECT(4000, right(b.mem, 4000, 5, 1000));
+	EXPECT(4000, pattern_check(b.mem, 4000, 5, 1000));
 	c = copy(fe, XNEM_REQ_BOUNDED, &b, 5990, &a, 0, 100);
 	EXPECT(XNEM_ST_OK, c.status);
 	EXPECT(10, c.bytes_done);
@@ -273,7 +273,7 @@ static int faults(struct frontend *fe)
 	CALL(make_region(fe, &b, RW, 0, 0, 3 * XNEM_PAGE_SIZE));
 	/* The page between is not granted: what comes before it is in place. */
 	p = grant_pages(fe, 3, false);
-	fill(p->mem, 3 * XNEM_PAGE_SIZE, 6, 0);
+	pattern_fill(p->mem, 3 * XNEM_PAGE_SIZE, 6, 0);
 	req = register_request(R, 0, 0, 3 * XNEM_PAGE_SIZE);
 	give_refs(fe, &req, p);
 	req.u.reg.ref[1] = NO_REF;
@@ -281,14 +281,14 @@ static int faults(struct frontend *fe)
 	done = copy(fe, 0, &b, 0, &a, 0, 3 * XNEM_PAGE_SIZE);
 	EXPECT(XNEM_ST_FAULT, done.status);
 	EXPECT(XNEM_PAGE_SIZE, done.bytes_done);
-	EXPECT(XNEM_PAGE_SIZE, right(b.mem, XNEM_PAGE_SIZE, 6, 0));
+	EXPECT(XNEM_PAGE_SIZE, pattern_check(b.mem, XNEM_PAGE_SIZE, 6, 0));
 
 	/* Granted read-only, whatever the request says. */
 	req = register_request(W, 0, 0, 100);
 	req.u.reg.ref[0] = p->ref[0];
 	EXPECT(XNEM_ST_OK, register_it(fe, &c, &req));
 	EXPECT(XNEM_ST_FAULT, copy(fe, 0, &c, 0, &b, 0, 100).status);
-	EXPECT(100, right(p->mem, 100, 6, 0));
+	EXPECT(100, pattern_check(p->mem, 100, 6, 0));
 
 	/* A descriptor page is read at once. */
 	req = register_request(R, XNEM_REGION_INDIRECT, 0, 100);

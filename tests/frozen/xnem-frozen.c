@@ -164,7 +164,7 @@ static int pull(struct frontend *fe, char **arg)
 	c = copy(fe, 0, &mine, 0, &theirs, 0, bytes);
 	EXPECT(XNEM_ST_OK, c.status);
 	EXPECT(bytes, c.bytes_done);
-	EXPECT(bytes, right(mine.mem, bytes, seed, 0));
+	EXPECT(bytes, pattern_check(mine.mem, bytes, seed, 0));
 	return 0;
 }
 
@@ -174,7 +174,7 @@ static int push(struct frontend *fe, char **arg)
 	struct region theirs = { .cookie = parse_cookie(fe, arg[0]) }, mine;
 
 	CALL(make_region(fe, &mine, R, 0, 99, bytes));
-	fill(mine.mem, bytes, seed, 0);
+	pattern_fill(mine.mem, bytes, seed, 0);
 	EXPECT(XNEM_ST_OK, copy(fe, 0, &theirs, 0, &mine, 0, bytes).status);
 	return 0;
 }
@@ -190,10 +190,10 @@ static int export(struct frontend *fe, char **arg)
 	sigaddset(&set, SIGTERM);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	CALL(make_region(fe, &mine, RW, XNEM_REGION_ANY_TAG, 55, bytes));
-	fill(mine.mem, bytes, seed, 0);
+	pattern_fill(mine.mem, bytes, seed, 0);
 	write_cookie(fe, arg[0], mine.cookie);
 	sigwait(&set, &sig);
-	EXPECT(bytes, right(mine.mem, bytes, seed + 1, 0));
+	EXPECT(bytes, pattern_check(mine.mem, bytes, seed + 1, 0));
 	EXPECT(XNEM_ST_OK, deregister(fe, &mine).status);
 	return 0;
 }

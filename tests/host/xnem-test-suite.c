@@ -3,7 +3,6 @@
  * xnem-test-suite.c - runs the tests of one theme; see xnem-test-suite.h
  */
 #define _GNU_SOURCE
-#include <stdarg.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -20,32 +19,6 @@ static const struct {
 	{ "segments", segments_tests, false }, { "windows", windows_tests, false },
 	{ "cache", cache_tests, false },       { "buffers", buffers_tests, false },
 };
-
-static char noted[200];
-
-void note(const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(noted, sizeof(noted), format, args);
-	va_end(args);
-}
-
-int not_as_expected(const char *file, int line, const char *expr, int64_t want, int64_t got)
-{
-	const char *slash = strrchr(file, '/');
-
-	printf("# %s:%d: %s is %" PRId64, slash ? slash + 1 : file, line, expr, got);
-	if (got < 0 && got > -200)
-		printf(" (%s)", xnem_errname((int)got));
-	printf(", not %" PRId64, want);
-	if (want < 0 && want > -200)
-		printf(" (%s)", xnem_errname((int)want));
-	printf("%s%s\n", *noted ? "; " : "", noted);
-	fflush(stdout);
-	return 1;
-}
 
 int make_area(struct area *area, struct peer *owner, uint64_t bytes, uint64_t offset,
 	      uint32_t access, uint32_t flags)

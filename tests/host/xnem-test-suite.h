@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tap.h"
 #include "xnem-test-peer.h"
 #include "xnem-test.h"
 
@@ -45,28 +46,6 @@ struct test {
 	/** XNEM_FEAT_* without which it is left out */
 	uint64_t needs;
 };
-
-/** In a function that returns int: what must be so. */
-#define EXPECT(want, expr)                                                              \
-	do {                                                                            \
-		int64_t got_ = (int64_t)(expr), want_ = (int64_t)(want);                \
-		if (got_ != want_)                                                      \
-			return not_as_expected(__FILE__, __LINE__, #expr, want_, got_); \
-	} while (0)
-#define EXPECT_TRUE(expr)                                                        \
-	do {                                                                     \
-		if (!(expr))                                                     \
-			return not_as_expected(__FILE__, __LINE__, #expr, 1, 0); \
-	} while (0)
-/** The call was already right or wrong, and has said so. */
-#define CALL(expr)                \
-	do {                      \
-		if (expr)         \
-			return 1; \
-	} while (0)
-int not_as_expected(const char *file, int line, const char *expr, int64_t want, int64_t got);
-/** Also of use in the line that EXPECT prints. */
-void note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /** A region and its memory, in some peer. */
 struct area {

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "pattern.h"
 #include "xnem.h"
 
 /** Exit codes; usage() explains them. */
@@ -76,13 +77,6 @@ void parse_cookie(const char *text, struct xnem_cookie *cookie);
 int finish_expect(const struct options *opt, int err);
 int fail(const char *what, int err);
 uint64_t now_ns(void);
-
-unsigned char pattern_at(uint64_t seed, uint64_t pos);
-void pattern_fill(void *mem, uint64_t len, uint64_t seed, uint64_t pos);
-/** First byte that differs, or len. */
-uint64_t pattern_check(const void *mem, uint64_t len, uint64_t seed, uint64_t pos);
-/** First byte that is not byte, or len. */
-uint64_t byte_check(const void *mem, uint64_t len, unsigned char byte);
 
 /* xnem-test-run.c */
 int cmd_matrix(const struct options *opt, char **args);
