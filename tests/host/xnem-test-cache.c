@@ -612,6 +612,20 @@ static int other_user_flag(struct cast *cast)
 	return 0;
 }
 
+/* What goes is given back by somebody else, in time. */
+static int wait_kept(struct cast *cast, uint64_t pages, struct xnem_stats *stats)
+{
+	for (unsigned int k = 0; k < 500; k++) {
+		EXPECT(0, peer_stats(&cast->a, stats));
+		if (stats->cache_pages <= pages)
+			break;
+		usleep(20000);
+	}
+	note("%u kept", (unsigned int)stats->cache_pages);
+	EXPECT_TRUE(stats->cache_pages <= pages);
+	return 0;
+}
+
 static int least_recently_used(struct cast *cast)
 {
 	enum { NR = 8, PAGES = 16 };
@@ -623,20 +637,14 @@ static int least_recently_used(struct cast *cast)
 	EXPECT(0, cache_limit(cast, 4 * PAGES));
 	for (unsigned int i = 0; i < NR; i++) {
 		EXPECT(0, hits(cast, BUF(i), PAGES * 4096, RW));
-		/* what goes is given back by somebody else, in time */
-		for (unsigned int k = 0; k < 50; k++) {
-			EXPECT(0, peer_stats(&cast->a, &stats));
-			if (stats.cache_pages <= 4 * PAGES)
-				break;
-			usleep(20000);
-		}
-		note("%u kept", (unsigned int)stats.cache_pages);
-		EXPECT_TRUE(stats.cache_pages <= 4 * PAGES);
+		CALL(wait_kept(cast, 4 * PAGES, &stats));
 	}
 	EXPECT(4, stats.cache_evicted);
 	/* 4 to 7 are there; 4 is used, so 5 is the next to go */
 	EXPECT(1, hits(cast, BUF(4), PAGES * 4096, RW));
 	EXPECT(0, hits(cast, BUF(0), PAGES * 4096, RW));
+	CALL(wait_kept(cast, 4 * PAGES, &stats));
+	EXPECT(5, stats.cache_evicted);
 	EXPECT(1, hits(cast, BUF(4), PAGES * 4096, RW));
 	EXPECT(1, hits(cast, BUF(6), PAGES * 4096, RW));
 	EXPECT(1, hits(cast, BUF(7), PAGES * 4096, RW));
