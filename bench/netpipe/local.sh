@@ -14,12 +14,12 @@ MPI_HOSTS="-hosts g1"
 for way in shm xnem; do
 	step "$way"
 	if mpi -t 1200 -x on -ppn 2 -n 2 -genv XNEM_MPI_LOCAL $way -genv XNEM_MPI_VERBOSE 1 \
-		NPmpich2 -p 0 -l 1024 -u 8388608 -n 5 -o /tmp/local.np >"$OUT/$way.out" 2>&1; then
+		NPmpich2 -p 0 -l 1024 -u 8388608 -n 5 -o /dev/shm/local.np >"$OUT/$way.out" 2>&1; then
 		pass "$way"
 	else
 		fail "$way" "exit status $?: $(tail -n 1 "$OUT/$way.out")"
 	fi
-	get g1:/tmp/local.np "$OUT/$way.np"
+	get g1:/dev/shm/local.np "$OUT/$way.np"
 done
 # Both as NetPIPE has them: bytes, Mbit/s, seconds.
 check by-xnem grep -q "sent by XNEM [1-9]" "$OUT/xnem.out"

@@ -43,11 +43,11 @@ while [ $r -lt "$ROUNDS" ]; do
 		step "round $r of $ROUNDS, $way: NetPIPE"
 		look "$r-$way.before"
 		# Small messages take little time: more of them.
-		run "$r-$way-small" "$way" -n 2 NPmpich2 -p 0 -u 49152 -n 30 -o /tmp/small.np
-		run "$r-$way-large" "$way" -n 2 NPmpich2 -p 0 -l 65536 -u "$UPPER" -n 3 -o /tmp/large.np
+		run "$r-$way-small" "$way" -n 2 NPmpich2 -p 0 -u 49152 -n 30 -o /dev/shm/small.np
+		run "$r-$way-large" "$way" -n 2 NPmpich2 -p 0 -l 65536 -u "$UPPER" -n 3 -o /dev/shm/large.np
 		look "$r-$way.after"
 		for part in small large; do
-			get "g1:/tmp/$part.np" "$OUT/$r-$way-$part.np"
+			get "g1:/dev/shm/$part.np" "$OUT/$r-$way-$part.np"
 		done
 	done
 done
@@ -58,13 +58,13 @@ for way in $WAYS; do
 	for n in 2 32; do
 		step "$way: counts of 1 MiB, $n"
 		look "count-$way.$n.before"
-		run "count-$way-$n" "$way" -n 2 NPmpich2 -p 0 -l 1048576 -u 1048576 -n $n -o /tmp/count.np
+		run "count-$way-$n" "$way" -n 2 NPmpich2 -p 0 -l 1048576 -u 1048576 -n $n -o /dev/shm/count.np
 		look "count-$way.$n.after"
 	done
 	step "$way: halo exchange, 4 ranks"
 	run "$way-halo" "$way" -ppn 2 -n 4 halo
 	step "$way: integrity, as an unprivileged user"
-	run "$way-integrity" "$way" -u user -n 2 NPmpich2 -i -p 0 -u "$UPPER" -n 1 -o /tmp/integrity.np
+	run "$way-integrity" "$way" -u user -n 2 NPmpich2 -i -p 0 -u "$UPPER" -n 1 -o /dev/shm/integrity.np
 	check "$way-integrity-passed" grep -q "Integrity check passed" "$OUT/$way-integrity.out"
 	check "$way-integrity-only" [ "$(grep -c 'times -->' "$OUT/$way-integrity.out")" = "$(grep -c 'check passed' "$OUT/$way-integrity.out")" ]
 done

@@ -9,7 +9,7 @@
 echo kept >"$OUT/written-before"
 case $HOW in
 panic) on "$WHO" 'echo c >/proc/sysrq-trigger' ;;
-oom) on "$WHO" 'mkdir /tmp/m && mount -t tmpfs -o size=2g big /tmp/m && dd if=/dev/zero of=/tmp/m/f bs=1M' ;;
+oom) on "$WHO" 'mkdir /run/m && mount -t tmpfs -o size=2g big /run/m && dd if=/dev/zero of=/run/m/f bs=1M' ;;
 vanish) xl destroy "$WHO"; sleep 30 ;;
 hang) sleep 100000 ;;
 expected)

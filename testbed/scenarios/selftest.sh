@@ -46,12 +46,12 @@ kill_bg c
 check bg-kill wait_for 5 nobody_sleeps
 
 step "files both ways, binary"
-dd if=/dev/urandom of=/tmp/f bs=64k count=32 2>/dev/null
-chmod 750 /tmp/f
-put /tmp/f g1:/tmp/f && get g1:/tmp/f /tmp/f.back
-check put-get cmp /tmp/f /tmp/f.back
-check put-mode [ "$(on g1 stat -c %a /tmp/f)" = 750 ]
-rm -f /tmp/f /tmp/f.back
+dd if=/dev/urandom of=/dev/shm/f bs=64k count=32 2>/dev/null
+chmod 750 /dev/shm/f
+put /dev/shm/f g1:/dev/shm/f && get g1:/dev/shm/f /dev/shm/f.back
+check put-get cmp /dev/shm/f /dev/shm/f.back
+check put-mode [ "$(on g1 stat -c %a /dev/shm/f)" = 750 ]
+rm -f /dev/shm/f /dev/shm/f.back
 
 step "users"
 check user-id [ "$(on_user g1 'id -u; id -G' | tr '\n' ' ')" = "1000 1000 970 " ]
@@ -59,12 +59,12 @@ check user-other [ "$(on -u other g1 'id -u; id -G' | tr '\n' ' ')" = "1001 1001
 check user-home [ "$(on_user g1 'echo x >~/f && stat -c %U ~/f')" = user ]
 
 step "network between guests"
-on_bg listen g2 'nc -l -p 5000 -e sh -c "md5sum >/tmp/sum"'
-sum=$(on g1 'head -c 1000000 /dev/urandom >/tmp/n; n=0
-	until nc g2 5000 </tmp/n 2>/dev/null || [ $n -ge 20 ]; do n=$((n + 1)); usleep 200000; done
-	md5sum </tmp/n')
+on_bg listen g2 'nc -l -p 5000 -e sh -c "md5sum >/dev/shm/sum"'
+sum=$(on g1 'head -c 1000000 /dev/urandom >/dev/shm/n; n=0
+	until nc g2 5000 </dev/shm/n 2>/dev/null || [ $n -ge 20 ]; do n=$((n + 1)); usleep 200000; done
+	md5sum </dev/shm/n')
 wait_bg listen
-check network [ "$(on g2 cat /tmp/sum)" = "$sum" ]
+check network [ "$(on g2 cat /dev/shm/sum)" = "$sum" ]
 
 step "what guests are given"
 check debugfs on g1 '[ -d /sys/kernel/debug/tracing ] || ls /sys/kernel/debug/ | grep -q .'

@@ -2,7 +2,7 @@
 /*
  * xnem-fake - a device for LD_PRELOAD, to try programs without Xen
  *
- *	XNEM_FAKE=/tmp/table XNEM_DEVICE=/dev/null LD_PRELOAD=xnem-fake.so program
+ *	XNEM_FAKE=table XNEM_DEVICE=/dev/null LD_PRELOAD=xnem-fake.so program
  *
  * The ioctls on the character device /dev/null are answered here as the
  * kernel's documentation says; copies go between the processes that share the
@@ -99,7 +99,7 @@ static bool news;
 static int table_file(void)
 {
 	const char *path = getenv("XNEM_FAKE");
-	int fd = open(path ? path : "/tmp/xnem-fake", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	int fd = path ? open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600) : -1;
 
 	if (fd < 0 || ftruncate(fd, sizeof(*table)))
 		abort();

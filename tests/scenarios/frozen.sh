@@ -38,10 +38,10 @@ frozen push-to-ordinary push "$cookie_theirs" 300000 22
 try pushed-is-right g2 root pull "$cookie_theirs" --bytes 300000 --verify 22
 export_stop theirs
 
-on g1 'rm -f /tmp/frozen.cookie' </dev/null
-on_bg ours -t 200 g1 "exec xnem-frozen export /tmp/frozen.cookie 300000 31"
-if wait_for 30 _has_cookie /tmp/frozen.cookie g1; then
-	cookie=$(on g1 'cat /tmp/frozen.cookie' </dev/null)
+on g1 'rm -f /dev/shm/frozen.cookie' </dev/null
+on_bg ours -t 200 g1 "exec xnem-frozen export /dev/shm/frozen.cookie 300000 31"
+if wait_for 30 _has_cookie /dev/shm/frozen.cookie g1; then
+	cookie=$(on g1 'cat /dev/shm/frozen.cookie' </dev/null)
 	try pull-from-frozen g2 user pull "$cookie" --bytes 300000 --verify 31
 	try push-to-frozen g2 user push "$cookie" --bytes 300000 --pattern 32
 	on g1 'kill $(pidof xnem-frozen)' </dev/null
@@ -63,10 +63,10 @@ settled between-guests-settled drv g2
 
 step "a frontend that dies without a word, and one that begins anew"
 export_start own g2 root --bytes 300000 --pattern 3 --access r --any || exit
-on g1 'rm -f /tmp/frozen.cookie' </dev/null
-on_bg doomed -t 200 g1 "exec xnem-frozen export /tmp/frozen.cookie 300000 41"
-if wait_for 30 _has_cookie /tmp/frozen.cookie g1; then
-	cookie=$(on g1 'cat /tmp/frozen.cookie' </dev/null)
+on g1 'rm -f /dev/shm/frozen.cookie' </dev/null
+on_bg doomed -t 200 g1 "exec xnem-frozen export /dev/shm/frozen.cookie 300000 41"
+if wait_for 30 _has_cookie /dev/shm/frozen.cookie g1; then
+	cookie=$(on g1 'cat /dev/shm/frozen.cookie' </dev/null)
 	on g1 'kill -9 $(pidof xnem-frozen)' </dev/null
 	wait_bg doomed
 	# The backend knows of nothing yet, but the kernel has taken the pages back.

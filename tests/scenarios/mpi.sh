@@ -87,7 +87,7 @@ done <"$OUT/programs"
 
 step "NetPIPE, its integrity check"
 before=$(moved)
-job 0 netpipe -x required -u user -n 2 NPmpich2 -i -p 0 -u 1048576 -n 1 -o /tmp/np.out
+job 0 netpipe -x required -u user -n 2 NPmpich2 -i -p 0 -u 1048576 -n 1 -o /dev/shm/np.out
 check netpipe-passed [ "$(grep -c 'check passed' "$OUT/netpipe.out")" -ge 35 ]
 by_xnem netpipe-moved 1000000
 
@@ -109,7 +109,7 @@ step "without XNEM: it goes by the network and says so"
 }
 
 step "the device goes while messages do"
-mpi_bg detached -t 200 -n 2 NPmpich2 -p 0 -l 1048576 -u 1048576 -n 400 -o /tmp/np.out
+mpi_bg detached -t 200 -n 2 NPmpich2 -p 0 -l 1048576 -u 1048576 -n 400 -o /dev/shm/np.out
 before=$(moved)
 busy() { [ "$(moved)" -gt $((before + 50000000)) ]; }
 if wait_for 90 busy; then

@@ -32,14 +32,14 @@ blocks=$((DISK_BYTES / 4096))
 sum=$(on g1 "dd if=/dev/xvda bs=4096 count=$blocks 2>/dev/null | md5sum" </dev/null)
 
 step "qubes-issues#5519, #7456: 64 MiB while network and disk are used"
-on_bg net -t 300 g1 "n=0; while [ ! -e /tmp/stop ]; do ping -c 1 -W 10 -s 1400 dom0 >/dev/null || exit 1; n=\$((n + 1)); done; echo \$n"
-on_bg vbd -t 300 g1 "n=0; while [ ! -e /tmp/stop ]; do echo 3 >/proc/sys/vm/drop_caches
+on_bg net -t 300 g1 "n=0; while [ ! -e /dev/shm/stop ]; do ping -c 1 -W 10 -s 1400 dom0 >/dev/null || exit 1; n=\$((n + 1)); done; echo \$n"
+on_bg vbd -t 300 g1 "n=0; while [ ! -e /dev/shm/stop ]; do echo 3 >/proc/sys/vm/drop_caches
 	[ \"\$(dd if=/dev/xvda bs=4096 count=$blocks 2>/dev/null | md5sum)\" = '$sum' ] || exit 1; n=\$((n + 1)); done; echo \$n"
 suite small-g1 g1 root windows --peer g2:7100 --small --only whether
 suite small-g2 g2 root windows --peer g1:7100 --small --only whether
 step "eight windowed copies each way at once"
 suite opposite-g1 g1 root windows --peer g2:7100 --only opposite
-on g1 'touch /tmp/stop' </dev/null
+on g1 'touch /dev/shm/stop' </dev/null
 check network-works wait_bg net
 check disk-works wait_bg vbd
 check network-was-used [ "$(cat "$OUT/net.out")" -ge 1 ]

@@ -7,7 +7,7 @@
 export_start() {
 	_n=$1 _d=$2 _u=$3
 	shift 3
-	_f=/tmp/$_n.$_u.cookie
+	_f=/dev/shm/$_n.$_u.cookie
 	on -u "$_u" "$_d" "rm -f $_f" </dev/null
 	on_bg "$_n" -t 600 -u "$_u" "$_d" "exec xnem-test export --cookie-file $_f --hold 590 $*"
 	if ! wait_for 30 _has_cookie "$_f" "$_d"; then
