@@ -40,7 +40,8 @@ void xnem_queue_eoi(struct xnem_be_queue *q)
 	atomic_set(&q->event_pending, 0);
 	/*
 	 * Spurious only when nothing at all was taken since the last EOI, in
-	 * this pass or before it: Linux delays a spurious channel's next event.
+	 * this pass or before it: Linux delays a spurious channel's next event
+	 * (netfront: fix TX response spurious interrupts).
 	 */
 	if (!q->took)
 		q->stats.events_spurious++;

@@ -110,5 +110,18 @@ class Run(unittest.TestCase):
         self.assertEqual(r.status(), 1)
 
 
+class Reports(unittest.TestCase):
+    def test_row(self):
+        self.assertEqual(check.reports_of("| a#1, b/c#2 | text | `tests/x.c` (why), `make check` |\n"),
+                         (["a#1", "b/c#2"], ["tests/x.c"]))
+        self.assertEqual(check.reports_of("|---|---|---|\n"), ([], []))
+        self.assertEqual(check.reports_of("| Report | Condition | Tests |\n"), ([], []))
+
+    def test_named(self):
+        self.assertTrue(check.named("a#12", "/* a#1, #12: why */"))
+        self.assertFalse(check.named("a#12", "/* a#123 */"))
+        self.assertTrue(check.named("XSA-318", "as XSA-318 has it"))
+
+
 if __name__ == "__main__":
     unittest.main()

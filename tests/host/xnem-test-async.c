@@ -912,7 +912,7 @@ static int map_wrong(struct cast *cast)
 	p = mmap(NULL, info.pages_bytes, rw, MAP_SHARED, fd, 0);
 	EXPECT_TRUE(p != MAP_FAILED);
 	EXPECT(-EBUSY, map_errno(fd, info.pages_bytes, rw, MAP_SHARED, 0));
-	/* a part of it cannot go, or the rest stays right: either way all of it is there */
+	/* gntdev: accommodate VMA splitting.  A part of it cannot go, or the rest stays right: either way all of it is there */
 	p[0] = 0;
 	if (!munmap(p + 4096, 4096) || errno != EINVAL) {
 		note("unmapping a part: %d", errno);

@@ -31,7 +31,7 @@ serve g2 root
 blocks=$((DISK_BYTES / 4096))
 sum=$(on g1 "dd if=/dev/xvda bs=4096 count=$blocks 2>/dev/null | md5sum" </dev/null)
 
-step "qubes-issues#5519, #7456: 64 MiB while network and disk are used"
+step "qubes-issues#5519, #7456, qubes-vmm-xen#72: 64 MiB while network and disk are used"
 on_bg net -t 300 g1 "n=0; while [ ! -e /dev/shm/stop ]; do ping -c 1 -W 10 -s 1400 dom0 >/dev/null || exit 1; n=\$((n + 1)); done; echo \$n"
 on_bg vbd -t 300 g1 "n=0; while [ ! -e /dev/shm/stop ]; do echo 3 >/proc/sys/vm/drop_caches
 	[ \"\$(dd if=/dev/xvda bs=4096 count=$blocks 2>/dev/null | md5sum)\" = '$sum' ] || exit 1; n=\$((n + 1)); done; echo \$n"

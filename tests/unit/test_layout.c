@@ -117,6 +117,7 @@ struct number {
 
 static const struct number wire_numbers[] = {
 	{ "XNEM_PROTO_VERSION", XNEM_PROTO_VERSION, 1 },
+	/* CVE-2022-23041: rings and orders in Xen's pages, not in those of the kernel. */
 	{ "XNEM_PAGE_SHIFT", XNEM_PAGE_SHIFT, 12 },
 	{ "XNEM_PAGE_SIZE", XNEM_PAGE_SIZE, 4096 },
 	{ "XNEM_ZONE_NAME_MAX", XNEM_ZONE_NAME_MAX, 63 },
