@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=sh
-# about: a second device comes and goes beside the first (qubes-issues#2796), again and again (qubes-issues#199, #10786)
+# about: second devices beside first ones (qubes-issues#2796, #199, #10786), and one for which the driver domain has no watch left (#5343)
 # needs: guests=2 modules=yes backend=drv type=g1:pv,g2:pvh
 # shellcheck disable=SC1091,SC2154 # read in dom0; set by export_start
 . /usr/lib/xnem-tests/copies.sh
@@ -55,5 +55,24 @@ if [ -z "$bad" ]; then pass rounds; else fail rounds "$bad in round $n: $(tail -
 first_works after-rounds
 as_before() { [ "$(left)" = "$start" ]; }
 if wait_for 10 as_before; then pass nothing-left; else fail nothing-left "$(left), and at the start $start"; fi
+
+step "qubes-issues#5343: the driver domain may watch no more of xenstore"
+# Twenty watches a process, then single ones, until it is refused one.
+watchers() {
+	on -t 60 "$BACKEND" "n=0; while [ \$n -lt 200 ]; do
+		n=\$((n + 1)); paths=; for i in \$(seq $1); do paths=\"\$paths data/$1-\$n-\$i\"; done
+		xenstore-watch \$paths >/dev/null 2>&1 & sleep 0.2; kill -0 \$! 2>/dev/null || break
+	done; echo \$n" </dev/null
+}
+check watches [ "$(watchers 20)" -lt 200 ]
+check watch [ "$(watchers 1)" -lt 200 ]
+check refused sh -c '! xnem-attach "$@"' - g1 "backend=$BACKEND" id=1 zone=other --wait --timeout 30 2>"$OUT/quota.err"
+cat "$OUT/quota.err"
+check says-watch grep -q "may watch no more of xenstore" "$OUT/quota.err"
+first_works without-watches
+on "$BACKEND" 'killall xenstore-watch' </dev/null
+check with-watches xnem-attach g1 "backend=$BACKEND" id=1 zone=other --wait --timeout 60
+check detach-again xnem-detach g1 id=1
+if wait_for 10 as_before; then pass nothing-left-of-watches; else fail nothing-left-of-watches "$(left), and at the start $start"; fi
 export_stop first
 settled devices-settled
