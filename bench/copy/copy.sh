@@ -72,6 +72,7 @@ wait_for 20 grep -q listening "$OUT/server.out" || die server "does not listen"
 # The quick and the surest first.
 client ping --test ping --iterations 300
 client ping_calls --test ping --iterations 10 --syscalls
+client message8 --test message --size 8 --iterations 200 --verify
 client tcp8 --test tcp --size 8 --iterations 200 --verify
 client checked --sizes 4K:16M --iterations 2 --verify --syscalls
 client checked_odd --size 1M --offset 33:4033 --iterations 2 --verify --syscalls
