@@ -507,6 +507,7 @@ int xnem_lmt_vc_init(MPIDI_VC_t *vc)
 			    (int)sizeof(MPIDI_CH3_Pkt_eager_send_t);
 
 		vc->ch.xnem.peer = peer;
+		vc->ch.xnem.eager_max_msg_sz = vc->eager_max_msg_sz;
 		vc->rndvSend_fn = rndv_send;
 		vc->rndvRecv_fn = rndv_recv;
 		vc->ch.xnem.terminated = vc->ch.lmt_vc_terminated;
@@ -654,6 +655,9 @@ static int rndv_send(MPIR_Request **sreq_p, const void *buf, MPI_Aint count, MPI
 				drop_bounce(x);
 				count_one(&xl.sent_plain, data_sz);
 				note_fallback("a buffer to send from", err);
+				/* for good: the network alone has a threshold of its own */
+				if (err == -ENODEV)
+					vc->eager_max_msg_sz = vc->ch.xnem.eager_max_msg_sz;
 			} else {
 				x->inbox = xm_has_inbox();
 				set_state(x, SEND_OFFERED);
@@ -1085,7 +1089,7 @@ static void read_environment(void)
 	text = getenv("XNEM_MPI_VERBOSE");
 	xl.verbose = text && *text && !is(text, "0");
 	xl.local = is(getenv("XNEM_MPI_LOCAL"), "xnem");
-	xl.threshold = 32 << 10;
+	xl.threshold = 16 << 10;
 	bytes_from_environment("XNEM_MPI_THRESHOLD", &xl.threshold);
 	if (xl.threshold < 1)
 		xl.threshold = 1;

@@ -47,6 +47,8 @@ struct xnem_lmt_req {
 struct xnem_lmt_vc {
 	/** enum peer of xnem_lmt.c */
 	int peer;
+	/** what the network sends at once by itself, in bytes with the packet's header */
+	int eager_max_msg_sz;
 	/** the channel's own function, which the module's calls first */
 	int (*terminated)(struct MPIDI_VC *vc);
 };

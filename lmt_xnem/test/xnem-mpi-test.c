@@ -10,6 +10,7 @@
  *
  *	huge    a message above 2 GiB
  *	death   rank 1 dies in the middle (mpiexec -disable-auto-cleanup)
+ *	gone    rank 0's guest loses its device (as root; its first device)
  */
 #define _GNU_SOURCE
 #include <mpi.h>
@@ -752,6 +753,45 @@ static void test_death(void)
 	_exit(bad);
 }
 
+/** Without the device, what the network alone sends at once does not wait for its receiver. */
+static void test_gone(void)
+{
+	static const char path[] = "/sys/bus/xen/drivers/xnem-frontend/unbind";
+	/* above XNEM's threshold, below that of the network */
+	int n = 100 << 10, done = 0;
+	char *buf = need(n);
+	MPI_Request req;
+
+	fill(buf, n, rank);
+	MPI_Sendrecv_replace(buf, n, MPI_BYTE, peer, 0, peer, 0, W, MPI_STATUS_IGNORE);
+	check(buf, n, peer, "before");
+	fill(buf, n, 5);
+	if (rank == 0) {
+		FILE *f = fopen(path, "w");
+
+		if (!f || fputs("xnem-0", f) < 0 || fclose(f))
+			MPI_Abort(W, 2);
+		/* this one finds out */
+		MPI_Send(buf, n, MPI_BYTE, 1, 1, W);
+		MPI_Isend(buf, n, MPI_BYTE, 1, 3, W, &req);
+		for (double end = MPI_Wtime() + 20; !done && MPI_Wtime() < end;)
+			MPI_Test(&req, &done, MPI_STATUS_IGNORE);
+		EXPECT(done, "waits for its receiver");
+		MPI_Send(NULL, 0, MPI_BYTE, 1, 2, W);
+		if (!done)
+			MPI_Wait(&req, MPI_STATUS_IGNORE);
+	} else {
+		memset(buf, 0, n);
+		MPI_Recv(buf, n, MPI_BYTE, 0, 1, W, MPI_STATUS_IGNORE);
+		check(buf, n, 5, "the first");
+		MPI_Recv(NULL, 0, MPI_BYTE, 0, 2, W, MPI_STATUS_IGNORE);
+		memset(buf, 0, n);
+		MPI_Recv(buf, n, MPI_BYTE, 0, 3, W, MPI_STATUS_IGNORE);
+		check(buf, n, 5, "the second");
+	}
+	free(buf);
+}
+
 /* ---- all of them --------------------------------------------------------------------- */
 
 static const struct {
@@ -780,6 +820,7 @@ static const struct {
 	{ "connect", "a connection without a process group", test_connect, 0, 0 },
 	{ "huge", "mpich#1611", test_huge, 1, 0 },
 	{ "death", "mpich#1421", test_death, 1, 0 },
+	{ "gone", NULL, test_gone, 1, 0 },
 };
 
 static int chosen(int t, int argc, char **argv)
