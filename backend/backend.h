@@ -392,6 +392,8 @@ struct xnem_be {
 	bool banned;
 	struct work_struct ban_work;
 	/** Connecting and disconnecting: the xenbus thread and the ban work. */
+	/** Why; for the one message that is written about it. */
+	const char *broke;
 	struct mutex state_lock;
 	struct xnem_be_queue queues[XNEM_BE_QUEUES];
 	unsigned int nr_queues;

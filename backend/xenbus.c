@@ -201,7 +201,8 @@ static void ban(struct work_struct *work)
 	mutex_lock(&dev->state_lock);
 	disconnect(dev);
 	xenbus_dev_fatal(dev->xdev, -EPROTO,
-			 "frontend broke the protocol; detach and attach to serve it again");
+			 "frontend broke the protocol: %s; detach and attach to serve it again",
+			 READ_ONCE(dev->broke));
 	mutex_unlock(&dev->state_lock);
 }
 

@@ -338,8 +338,8 @@ void xnem_queue_break(struct xnem_fe *fe, const char *why)
 	if (fe->broken)
 		return;
 	fe->broken = true;
+	fe->broke = why;
 	xnem_stat_inc(fe, error_protocol);
-	dev_err_ratelimited(&fe->xdev->dev, "backend broke the protocol: %s\n", why);
 	/* Disconnecting may sleep. */
 	schedule_work(&fe->break_work);
 }

@@ -339,7 +339,8 @@ static void break_work(struct work_struct *work)
 	mutex_lock(&fe->state_lock);
 	disconnect(fe, false);
 	xenbus_dev_fatal(fe->xdev, -EPROTO,
-			 "backend broke the protocol; detach and attach to use it again");
+			 "backend broke the protocol: %s; detach and attach to use it again",
+			 fe->broke);
 	mutex_unlock(&fe->state_lock);
 }
 
