@@ -221,6 +221,12 @@ struct xnem_fe {
 	/** Why; for the one message that is written about it. */
 	const char *broke;
 	unsigned int failures;
+	/**
+	 * A page of a queue was still in use when it was to be revoked; and
+	 * connections of which that was so.
+	 */
+	bool kept;
+	unsigned int kept_lives;
 	/** Counts connections: regions and contexts of another life are gone. */
 	u32 life;
 	domid_t backend;
