@@ -164,8 +164,10 @@ stage: deps modules lib ## what goes into the emulated host's dom0 and guests: b
 	$(Q)install -m 644 $(MODULE_FILES) "$(STAGE)/domU/lib/modules/xnem"
 	$(Q)install -m 644 $(MODULE_FILES) "$(STAGE)/dom0/lib/modules/xnem"
 	$(Q)find "$(BUILD)/libxnem" -maxdepth 1 -type f -perm -u+x ! -name '*.so*' -exec cp -t "$(STAGE)/domU/usr/bin" {} +
-	$(Q)$(MAKE_QUIET) -C $(TOP)/tests/frozen O="$(BUILD)/tests/frozen" all
-	$(Q)cp "$(BUILD)/tests/frozen/xnem-frozen" "$(STAGE)/domU/usr/bin"
+	$(Q)for t in frozen hostile; do \
+		$(MAKE_QUIET) -C $(TOP)/tests/$$t O="$(BUILD)/tests/$$t" all && \
+		cp "$(BUILD)/tests/$$t"/xnem-$$t* "$(STAGE)/domU/usr/bin" || exit; \
+	done
 	$(Q)cp -P "$(BUILD)"/libxnem/libxnem.so* "$(STAGE)/domU/usr/lib/x86_64-linux-gnu"
 	$(Q)[ ! -d $(TOP)/tests/host ] || find $(TOP)/tests/host -maxdepth 1 -type f -perm -u+x ! -name '*-native' -exec cp -t "$(STAGE)/domU/usr/bin" {} +
 	$(Q)cp $(addprefix $(TOP)/xenstore-scripts/,$(SCRIPTS)) "$(STAGE)/dom0/usr/sbin"

@@ -386,10 +386,14 @@ struct xnem_be {
 	struct xnem_limits limits;
 	bool connected;
 	unsigned long connected_since; /* jiffies */
-	/** Times in a row that connecting failed. */
+	/** Times in a row that connecting failed, or a context's page could not be mapped. */
 	unsigned int failures;
+	/** A context's page could not be mapped: the device ends, and maps no more. */
+	bool map_failed;
 	/** Its frontend broke the protocol: not served again before re-attach. */
 	bool banned;
+	/** Why; for the one message that is written about it. */
+	const char *broke;
 	struct work_struct ban_work;
 	/** Connecting and disconnecting: the xenbus thread and the ban work. */
 	struct mutex state_lock;

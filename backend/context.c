@@ -75,10 +75,16 @@ static void *map(struct xnem_be *dev, const xnem_le32 *refs, u32 nr)
 	void *vaddr;
 	u32 i;
 
+	/* Each failure writes to the log and to xenstore: one is enough. */
+	if (READ_ONCE(dev->map_failed))
+		return NULL;
 	for (i = 0; i < nr; i++)
 		grefs[i] = le32_to_cpu(refs[i]);
 	/* When this fails it closes the device, too. */
-	return xenbus_map_ring_valloc(dev->xdev, grefs, nr, &vaddr) ? NULL : vaddr;
+	if (!xenbus_map_ring_valloc(dev->xdev, grefs, nr, &vaddr))
+		return vaddr;
+	WRITE_ONCE(dev->map_failed, true);
+	return NULL;
 }
 
 enum xnem_status xnem_ctx_open(struct xnem_be_ctx *ctx, const struct xnem_request *req)

@@ -18,7 +18,7 @@ static void queue_break(struct xnem_be_queue *q, const char *why)
 		return;
 	q->broken = true;
 	q->dev->banned = true;
-	dev_err_ratelimited(&q->dev->xdev->dev, "frontend broke the protocol: %s\n", why);
+	WRITE_ONCE(q->dev->broke, why);
 	schedule_work(&q->dev->ban_work);
 }
 

@@ -30,6 +30,10 @@ static void disconnect(struct xnem_be *dev)
 	xnem_region_wait_gone(dev);
 	dev->nr_queues = 0;
 	xnem_windows_free(dev);
+	/* Each time is a message: a frontend may not make them without end. */
+	if (dev->map_failed && ++dev->failures >= XNEM_BE_FAILURES)
+		dev->banned = true;
+	dev->map_failed = false;
 }
 
 static int read_frontend_u32(struct xnem_be *dev, const char *node, u32 *value)
@@ -201,7 +205,8 @@ static void ban(struct work_struct *work)
 	mutex_lock(&dev->state_lock);
 	disconnect(dev);
 	xenbus_dev_fatal(dev->xdev, -EPROTO,
-			 "frontend broke the protocol; detach and attach to serve it again");
+			 "frontend broke the protocol: %s; detach and attach to serve it again",
+			 READ_ONCE(dev->broke));
 	mutex_unlock(&dev->state_lock);
 }
 

@@ -218,7 +218,15 @@ struct xnem_fe {
 	unsigned long revoke_after;
 	/** The backend broke the protocol: not used again before re-attach. */
 	bool broken;
+	/** Why; for the one message that is written about it. */
+	const char *broke;
 	unsigned int failures;
+	/**
+	 * A page of a queue was still in use when it was to be revoked; and
+	 * connections of which that was so.
+	 */
+	bool kept;
+	unsigned int kept_lives;
 	/** Counts connections: regions and contexts of another life are gone. */
 	u32 life;
 	domid_t backend;

@@ -338,8 +338,8 @@ void xnem_queue_break(struct xnem_fe *fe, const char *why)
 	if (fe->broken)
 		return;
 	fe->broken = true;
+	fe->broke = why;
 	xnem_stat_inc(fe, error_protocol);
-	dev_err_ratelimited(&fe->xdev->dev, "backend broke the protocol: %s\n", why);
 	/* Disconnecting may sleep. */
 	schedule_work(&fe->break_work);
 }
@@ -448,12 +448,12 @@ static irqreturn_t queue_event(int irq, void *arg)
 
 static void queue_free(struct xnem_fe_queue *q)
 {
-	if (q->cq)
-		xnem_teardown_ring((void **)&q->cq, q->cq_pages, q->cq_refs);
-	if (q->sq)
-		xnem_teardown_ring((void **)&q->sq, q->sq_pages, q->sq_refs);
-	if (q->header)
-		xnem_teardown_ring((void **)&q->header, 1, &q->header_ref);
+	bool kept = xnem_teardown_ring((void **)&q->cq, q->cq_pages, q->cq_refs);
+
+	kept |= xnem_teardown_ring((void **)&q->sq, q->sq_pages, q->sq_refs);
+	kept |= xnem_teardown_ring((void **)&q->header, 1, &q->header_ref);
+	if (kept)
+		WRITE_ONCE(q->fe->kept, true);
 	kvfree(q->rqs);
 	q->rqs = NULL;
 	kvfree(q->free_ids);
@@ -465,7 +465,8 @@ static void desc_free(struct xnem_fe *fe)
 	u32 i;
 
 	for (i = 0; i < fe->nr_desc; i++)
-		xnem_teardown_ring(&fe->desc[i], 1, &fe->desc_ref[i]);
+		if (xnem_teardown_ring(&fe->desc[i], 1, &fe->desc_ref[i]))
+			WRITE_ONCE(fe->kept, true);
 	fe->nr_desc = 0;
 }
 

@@ -377,8 +377,8 @@ static void window_free(struct xnem_window *w)
 			gnttab_free_grant_reference(w->refs[i]);
 	if (w->refs)
 		n = w->size;
-	if (w->desc)
-		xnem_teardown_ring(&w->desc, 1, &w->desc_ref);
+	if (xnem_teardown_ring(&w->desc, 1, &w->desc_ref))
+		WRITE_ONCE(w->fe->kept, true);
 	xnem_pages_unreserve(n);
 	kvfree(w->refs);
 	bitmap_free(w->granted);

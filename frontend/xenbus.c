@@ -77,6 +77,20 @@ static void disconnect(struct xnem_fe *fe, bool let_go)
 		fe->revoke_after = let_go ? 0 : (jiffies + XNEM_FE_LINGER) | 1;
 	cancel_delayed_work(&fe->stuck_work);
 	xnem_queues_teardown(fe);
+	/*
+	 * Pages that a backend keeps are lost to us, and so are their references:
+	 * disks and network need some.  A few connections' at most, then.
+	 */
+	if (!fe->kept)
+		return;
+	fe->kept = false;
+	if (++fe->kept_lives < XNEM_FE_FAILURES || fe->broken)
+		return;
+	fe->broken = true;
+	xnem_stat_inc(fe, error_protocol);
+	xenbus_dev_error(fe->xdev, -EPROTO,
+			 "backend keeps pages of connections that ended; detach and attach to use "
+			 "it again");
 }
 
 static char *backend_node(struct xnem_fe *fe, const char *node)
@@ -283,6 +297,10 @@ static void backend_changed(struct xenbus_device *xdev, enum xenbus_state state)
 		case XenbusStateConnected:
 			/* Another life of the backend: it holds nothing of before. */
 			disconnect(fe, true);
+			if (fe->broken) {
+				xenbus_switch_state(xdev, XenbusStateClosed);
+				break;
+			}
 			fallthrough;
 		case XenbusStateInitialising:
 			if (setup(fe))
@@ -339,7 +357,8 @@ static void break_work(struct work_struct *work)
 	mutex_lock(&fe->state_lock);
 	disconnect(fe, false);
 	xenbus_dev_fatal(fe->xdev, -EPROTO,
-			 "backend broke the protocol; detach and attach to use it again");
+			 "backend broke the protocol: %s; detach and attach to use it again",
+			 fe->broke);
 	mutex_unlock(&fe->state_lock);
 }
 
@@ -486,6 +505,7 @@ static int resume(struct xenbus_device *xdev)
 	disconnect(fe, true);
 	fe->broken = false;
 	fe->failures = 0;
+	fe->kept_lives = 0;
 	mutex_unlock(&fe->state_lock);
 	return 0;
 }

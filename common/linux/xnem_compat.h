@@ -66,20 +66,37 @@ static inline int xnem_setup_ring(struct xenbus_device *dev, void **vaddr, unsig
 #endif
 }
 
-/* Revoke and free what xnem_setup_ring() made; pages in use are freed later. */
-static inline void xnem_teardown_ring(void **vaddr, unsigned int nr, grant_ref_t *refs)
+/*
+ * Revoke and free what xnem_setup_ring() made; pages in use are freed later.
+ * True: there was one.
+ */
+static inline bool xnem_teardown_ring(void **vaddr, unsigned int nr, grant_ref_t *refs)
 {
-#if defined(XNEM_HAVE_SETUP_RING)
-	xenbus_teardown_ring(vaddr, nr, refs);
-#else
+	bool in_use = false;
 	unsigned int i;
 
 	if (!*vaddr)
-		return;
-	for (i = 0; i < nr; i++)
-		gnttab_end_foreign_access(refs[i], 0, (unsigned long)*vaddr + i * XEN_PAGE_SIZE);
-	*vaddr = NULL;
+		return false;
+	for (i = 0; i < nr; i++) {
+		bool revoked = gnttab_try_end_foreign_access(refs[i]);
+
+		in_use |= !revoked;
+#if defined(XNEM_HAVE_SETUP_RING)
+		if (revoked)
+			refs[i] = INVALID_GRANT_REF;
+#else
+		if (revoked)
+			put_page(virt_to_page(*vaddr + i * XEN_PAGE_SIZE));
+		else
+			gnttab_end_foreign_access(refs[i], 0,
+						  (unsigned long)*vaddr + i * XEN_PAGE_SIZE);
 #endif
+	}
+#if defined(XNEM_HAVE_SETUP_RING)
+	xenbus_teardown_ring(vaddr, nr, refs);
+#endif
+	*vaddr = NULL;
+	return in_use;
 }
 
 /*

@@ -68,8 +68,6 @@ struct xs_head {
 	uint32_t type, req_id, tx_id, len;
 };
 
-#define XS_MAX 4096
-
 static void xs_receive(struct frontend *fe, void *buf, size_t len)
 {
 	char *p = buf;
@@ -128,7 +126,7 @@ static bool xs_talk(struct frontend *fe, uint32_t type, uint32_t tx, const char 
 	return got == type;
 }
 
-static bool xs_read(struct frontend *fe, const char *dir, const char *node, char text[XS_MAX + 1])
+bool xs_read(struct frontend *fe, const char *dir, const char *node, char text[XS_MAX + 1])
 {
 	char path[256];
 
@@ -140,6 +138,14 @@ static void xs_need(struct frontend *fe, const char *dir, const char *node, char
 {
 	if (!xs_read(fe, dir, node, text))
 		die("no %s/%s in xenstore: %s", dir, node, text);
+}
+
+bool xs_write_raw(struct frontend *fe, const char *node, const void *value, size_t len)
+{
+	char path[256], text[XS_MAX + 1];
+
+	snprintf(path, sizeof(path), "%s/%s", fe->dir, node);
+	return xs_talk(fe, XS_WRITE, 0, path, value, len, text);
 }
 
 /* In transaction @tx, or 0. */
@@ -316,7 +322,7 @@ void frontend_open(struct frontend *fe)
 #define EVTCHN_UNBIND _IOC(_IOC_NONE, 'E', 3, 4)
 #define EVTCHN_NOTIFY _IOC(_IOC_NONE, 'E', 4, 4)
 
-static void notify(struct frontend *fe)
+void notify(struct frontend *fe)
 {
 	uint32_t port = fe->port;
 

@@ -134,6 +134,15 @@ bool wait_event(struct frontend *fe, uint32_t ms);
 /** The same, and an answer makes one: returns at once when there is one already. */
 void sleep_on_event(struct frontend *fe, uint32_t ms);
 
+/* For tests/hostile, which builds these sources in; no promise of version 1. */
+
+/** Longest message of xenstore. */
+#define XS_MAX 4096
+bool xs_read(struct frontend *fe, const char *dir, const char *node, char text[XS_MAX + 1]);
+/** Any bytes into a node of the own directory; false: xenstore refuses. */
+bool xs_write_raw(struct frontend *fe, const char *node, const void *value, size_t len);
+void notify(struct frontend *fe);
+
 #define load_acquire(p) __atomic_load_n(p, __ATOMIC_ACQUIRE)
 #define store_release(p, v) __atomic_store_n(p, v, __ATOMIC_RELEASE)
 #define full_barrier() __atomic_thread_fence(__ATOMIC_SEQ_CST)

@@ -56,6 +56,8 @@ static const char usage_text[] =
 	"    --bytes N --seed SEED --count N\n"
 	"  ping               --count N\n"
 	"  lat COOKIE         one copy after the other: --bytes N --count N --put\n"
+	"  watch COOKIE       one copy after the other until SIGTERM, each verified, and how\n"
+	"                     long they took: --bytes N --seconds N (at most) --verify SEED\n"
 	"  bw COOKIE          several at a time: --bytes N --count N --depth N --put\n"
 	"  args               wrong arguments of every ioctl\n"
 	"  suite NAME         tests with several processes: messages, async, segments, windows,\n"
@@ -487,11 +489,12 @@ static const struct {
 	int args;
 	int (*run)(const struct options *opt, char **args);
 } commands[] = {
-	{ "export", 0, cmd_export },   { "pull", 1, cmd_pull },	    { "push", 1, cmd_push },
-	{ "matrix", 2, cmd_matrix },   { "stream", 1, cmd_stream }, { "threads", 1, cmd_threads },
-	{ "churn", 1, cmd_churn },     { "ping", 0, cmd_ping },	    { "lat", 1, cmd_lat },
-	{ "signals", 0, cmd_signals }, { "hangup", 0, cmd_hangup }, { "bw", 1, cmd_bw },
-	{ "args", 0, cmd_args },       { "suite", 1, cmd_suite },   { "serve", 0, cmd_serve },
+	{ "export", 0, cmd_export }, { "pull", 1, cmd_pull },	    { "push", 1, cmd_push },
+	{ "matrix", 2, cmd_matrix }, { "stream", 1, cmd_stream },   { "threads", 1, cmd_threads },
+	{ "churn", 1, cmd_churn },   { "ping", 0, cmd_ping },	    { "lat", 1, cmd_lat },
+	{ "watch", 1, cmd_watch },   { "signals", 0, cmd_signals }, { "hangup", 0, cmd_hangup },
+	{ "bw", 1, cmd_bw },	     { "args", 0, cmd_args },	    { "suite", 1, cmd_suite },
+	{ "serve", 0, cmd_serve },
 };
 
 __attribute__((noreturn)) static void wrong_usage(const char *what, const char *why)

@@ -83,6 +83,7 @@ int cmd_matrix(const struct options *opt, char **args);
 int cmd_stream(const struct options *opt, char **args);
 int cmd_ping(const struct options *opt, char **args);
 int cmd_lat(const struct options *opt, char **args);
+int cmd_watch(const struct options *opt, char **args);
 int cmd_bw(const struct options *opt, char **args);
 int cmd_threads(const struct options *opt, char **args);
 int cmd_signals(const struct options *opt, char **args);

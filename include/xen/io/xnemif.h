@@ -122,7 +122,8 @@
  * in flight is cut off: the backend lets go of everything, writes its error
  * node and enters Closing.  It answers Closing with Closed as ever, but not
  * Initialising: the device is served again when it is detached and attached.
- * The same goes for one that fails to connect several times in a row.
+ * The same goes for one that fails to connect, or whose pages (section 6) cannot
+ * be mapped, several times in a row.
  *
  *
  * 3. A queue
