@@ -302,6 +302,8 @@ struct xnem_be_ctx {
 	/** Fences: ordered jobs under way; one of them is a fence. */
 	u32 in_flight;
 	bool fenced;
+	/** The device lets go of it: nothing is said to the process any more. */
+	bool abandoned;
 	struct list_head parked;
 	struct list_head unpark; /* queue->unpark */
 
