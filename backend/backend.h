@@ -557,6 +557,8 @@ static inline u64 xnem_region_find(const struct xnem_region *r, u64 pos, u64 *pa
 
 /* worker.c */
 extern unsigned int xnem_nr_workers;
+/** The module is about to be unloaded: guests hear nothing until their devices go. */
+extern bool xnem_leaving;
 int xnem_workers_start(void);
 void xnem_workers_stop(void);
 /** Choose a worker for a queue. */

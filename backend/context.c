@@ -136,7 +136,7 @@ void xnem_ctx_write_cpage(struct xnem_be_ctx *ctx, const struct xnem_job *job,
 	struct xnem_cpage_entry *entry;
 
 	/* Without a page there is the completion alone. */
-	if (!ctx->cpage || ctx->abandoned)
+	if (!ctx->cpage || ctx->abandoned || READ_ONCE(xnem_leaving))
 		return;
 	entry = &ctx->cpage[ctx->cpage_prod++ & (XNEM_CPAGE_ENTRIES - 1)];
 	entry->user_data = cpu_to_le64(job->user_data);
