@@ -20,6 +20,7 @@ sysconfdir ?= /etc
 udevdir ?= $(prefix)/lib/udev/rules.d
 sysusersdir ?= $(prefix)/lib/sysusers.d
 modulesloaddir ?= $(prefix)/share/doc/xnem
+unitdir ?= $(prefix)/lib/systemd/system
 limitsdir ?= $(sysconfdir)/security/limits.d
 moddir ?= /lib/modules/$(KVER)/updates
 
@@ -35,7 +36,7 @@ MPI_OPTIONS = $(if $(NO_MPI),--set MPI=0,--domU-overlay $(BUILD)/stage-mpi)
 WITH_MPI = $(if $(SCENARIOS),$(if $(filter mpi,$(SCENARIOS)),stage-mpi),stage-mpi)
 
 STAGE := $(BUILD)/stage
-SCRIPTS := xnem-attach xnem-detach xnem-list
+SCRIPTS := xnem-attach xnem-detach xnem-list xnemd
 # For /usr/src, as DKMS wants it.
 DKMS_DIR = $(DESTDIR)/usr/src/xnem-$(VERSION)
 VERSION = $(shell sed -n 's/^.define XNEM_VERSION "\(.*\)"/\1/p' $(TOP)/libxnem/include/xnem.h)
@@ -245,6 +246,11 @@ install-files:
 	$(Q)install -m 755 $(TOP)/packaging/xnem-unload "$(DESTDIR)$(sbindir)"
 	$(Q)install -m 644 $(TOP)/xenstore-scripts/xnem-common.sh "$(DESTDIR)$(prefix)/lib/xnem"
 	$(Q)install -m 644 $(TOP)/docs/man/*.8 "$(DESTDIR)$(mandir)/man8"
+	$(Q)install -d "$(DESTDIR)$(mandir)/man5" "$(DESTDIR)$(unitdir)" "$(DESTDIR)$(sysconfdir)/xnem"
+	$(Q)install -m 644 $(TOP)/docs/man/*.5 "$(DESTDIR)$(mandir)/man5"
+	$(Q)sed 's|@sbindir@|$(sbindir)|' $(TOP)/packaging/xnemd.service >"$(DESTDIR)$(unitdir)/xnemd.service"
+	$(Q)chmod 644 "$(DESTDIR)$(unitdir)/xnemd.service"
+	$(Q)install -m 644 $(TOP)/packaging/xnem-example.conf "$(DESTDIR)$(modulesloaddir)"
 	$(Q)install -m 644 $(TOP)/packaging/60-xnem.rules "$(DESTDIR)$(udevdir)"
 	$(Q)install -m 644 $(TOP)/packaging/xnem.sysusers "$(DESTDIR)$(sysusersdir)/xnem.conf"
 	$(Q)install -m 644 $(TOP)/packaging/xnem.limits "$(DESTDIR)$(limitsdir)/xnem.conf"
