@@ -218,6 +218,8 @@ struct xnem_fe {
 	unsigned long revoke_after;
 	/** The backend broke the protocol: not used again before re-attach. */
 	bool broken;
+	/** Not in xenstore any more: nobody is asked or told. */
+	bool stale;
 	unsigned int failures;
 	/** Counts connections: regions and contexts of another life are gone. */
 	u32 life;
