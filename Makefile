@@ -56,7 +56,7 @@ MAKE_QUIET = $(MAKE) --no-print-directory
 .DEFAULT_GOAL := help
 
 ##@ To see it run: a Xen host inside QEMU; no Xen needed, and no root after make deps
-.PHONY: demo shell check check-native check-build check-host check-mpich bench
+.PHONY: demo shell check check-native check-build check-host check-mpich soak bench
 
 demo: stage ## a file from guest to guest, and MPI (NetPIPE), over XNEM and over Xen's network (FILE=path, MODE=timed|counted, MPI=0)
 	$(Q)$(if $(NO_MPI),,$(TOP)/bench/netpipe/run --announce)
@@ -83,6 +83,14 @@ check-build: deps ## library and modules build without warnings
 
 check-host: deps $(if $(NO_MPI),,$(WITH_MPI)) ## scenarios on the emulated host (SCENARIOS="name ..." for some)
 	$(Q)$(TOP)/tests/check --build "$(BUILD)" build host $(addprefix --scenario ,$(SCENARIOS)) -- $(if $(WITH_MPI),$(MPI_OPTIONS)) $(HOST_OPTIONS)
+
+# Without SEED another one each time; it is printed.
+SOAK_SEED := $(or $(SEED),$(shell date +%s))
+SOAK_ROUNDS := $(or $(ROUNDS),200)
+soak: stage ## faults at random moments in the middle of traffic (ROUNDS=200 SEED=N; ROUND=N: where to go on)
+	$(Q)$(TOP)/testbed/host run --timeout $$((600 + 180 * $(SOAK_ROUNDS))) --results "$(BUILD)/results/soak" $(OVERLAYS) \
+		--set SEED=$(SOAK_SEED) --set ROUNDS=$(SOAK_ROUNDS) --set PAUSE=60 $(if $(ROUND),--set ROUND=$(ROUND)) \
+		$(HOST_OPTIONS) $(TOP)/tests/scenarios/soak.sh
 
 # In a boot of its own: two CPUs for the guest with the ranks, and an hour.
 check-mpich: stage stage-mpi ## MPICH's own tests with XNEM and without it (an hour; SUITE=name: those with it in their names)

@@ -60,10 +60,15 @@ kind_of() {
 
 # ---- traffic
 
-# Guest N holds a region (rN), and a process there copies with the other's (cN).
+# Guest N holds a region (rN), and a process there copies with the other's (cN). All at once,
+# as each command takes its time on an emulated host.
 traffic_start() {
 	for _g in 1 2; do
-		export_start "r$_g" "g$_g" root --bytes $bytes --access rw --pattern $_g || return
+		on_bg "r$_g" -t 600 "g$_g" "exec xnem-test export --hold 590 --bytes $bytes --access rw --pattern $_g"
+	done
+	for _g in 1 2; do
+		wait_for 20 grep -q cookie "$OUT/r$_g.out" || return
+		eval "cookie_$_g=\$(sed -n 's/^cookie=//p' '$OUT/r$_g.out')"
 	done
 	for _g in 1 2; do
 		random 4
@@ -75,10 +80,11 @@ traffic_start() {
 		esac
 		random 2
 		[ "$r" = 0 ] || how="$how --put"
-		eval "cookie=\$cookie_r$((3 - _g))"
-		on_bg "c$_g" -t 400 "g$_g" "exec xnem-test stream $cookie --bytes $bytes --seconds 300 $how"
+		eval "cookie=\$cookie_$((3 - _g))"
+		# They sleep when there is nothing, to leave the emulated CPUs to others.
+		on_bg "c$_g" -t 400 "g$_g" "XNEM_SPIN_US=0 exec xnem-test stream $cookie --bytes $bytes --seconds 300 $how"
 	done
-	moves 1 && moves 2
+	wait_for 30 moved 1 0 && wait_for 30 moved 2 0
 }
 traffic_stop() {
 	for _b in c1 c2 r1 r2; do
@@ -92,9 +98,8 @@ moves() {
 	_was=$(copied "$1")
 	wait_for 30 moved "$1" "${_was:-0}" && ! grep -q '^error=' "$OUT/c$1.out"
 }
-# pids DOM COMMAND: of what the traffic runs there.
-pids='for p in $(pidof xnem-test); do ! tr "\0" " " </proc/$p/cmdline | grep -q "xnem-test WHAT" || echo $p; done'
-pid_of() { on "$1" "$(echo "$pids" | sed "s/WHAT/$2/")" </dev/null; }
+# pid_of NAME: of r1, r2, c1, c2, over there.
+pid_of() { sed -n 's/^\(streaming=yes \)\?pid=//p' "$OUT/$1.out"; }
 
 # told N WHAT: the process that copies in gN has ended by now or does so within 5 s of $event, with an
 # error of that class: gone, elsewhere, or own (its own device was taken away).
@@ -160,13 +165,13 @@ crashed() { case $(guest_state "$1") in *s* | *c*) return 0 ;; esac; return 1; }
 # ---- what happens. $v is the guest it happens to, $o the other
 
 kill_owner() {
-	on "g$v" "kill -9 $(pid_of "g$v" export)" </dev/null
+	on "g$v" "kill -9 $(pid_of r$v)" </dev/null
 	event=$(uptime_ms)
 	told $o gone
 	goes_on $v
 }
 kill_copier() {
-	on "g$v" "kill -9 $(pid_of "g$v" stream)" </dev/null
+	on "g$v" "kill -9 $(pid_of c$v)" </dev/null
 	wait_bg "c$v"
 	check $round-$kind-killed [ $? = 137 ]
 	goes_on $o
@@ -191,7 +196,7 @@ pause_backend() { pause_for drv; }
 # The daemon says nothing for a while, and a process dies in the meantime: those that copy
 # need no xenstore to hear of it.
 slow_xenstore() {
-	_victim=$(pid_of "g$v" export)
+	_victim=$(pid_of r$v)
 	kill -STOP "$(pidof xenstored)"
 	random 1000
 	usleep $((r * 1000))
