@@ -20,6 +20,7 @@ sysconfdir ?= /etc
 udevdir ?= $(prefix)/lib/udev/rules.d
 sysusersdir ?= $(prefix)/lib/sysusers.d
 modulesloaddir ?= $(prefix)/share/doc/xnem
+unitdir ?= $(prefix)/lib/systemd/system
 limitsdir ?= $(sysconfdir)/security/limits.d
 moddir ?= /lib/modules/$(KVER)/updates
 
@@ -35,7 +36,7 @@ MPI_OPTIONS = $(if $(NO_MPI),--set MPI=0,--domU-overlay $(BUILD)/stage-mpi)
 WITH_MPI = $(if $(SCENARIOS),$(if $(filter mpi,$(SCENARIOS)),stage-mpi),stage-mpi)
 
 STAGE := $(BUILD)/stage
-SCRIPTS := xnem-attach xnem-detach xnem-list
+SCRIPTS := xnem-attach xnem-detach xnem-list xnemd
 # For /usr/src, as DKMS wants it.
 DKMS_DIR = $(DESTDIR)/usr/src/xnem-$(VERSION)
 VERSION = $(shell sed -n 's/^.define XNEM_VERSION "\(.*\)"/\1/p' $(TOP)/libxnem/include/xnem.h)
@@ -55,7 +56,7 @@ MAKE_QUIET = $(MAKE) --no-print-directory
 .DEFAULT_GOAL := help
 
 ##@ To see it run: a Xen host inside QEMU; no Xen needed, and no root after make deps
-.PHONY: demo shell check check-native check-build check-host check-mpich bench
+.PHONY: demo shell check check-native check-build check-host check-mpich soak bench
 
 demo: stage ## a file from guest to guest, and MPI (NetPIPE), over XNEM and over Xen's network (FILE=path, MODE=timed|counted, MPI=0)
 	$(Q)$(if $(NO_MPI),,$(TOP)/bench/netpipe/run --announce)
@@ -82,6 +83,14 @@ check-build: deps ## library and modules build without warnings
 
 check-host: deps $(if $(NO_MPI),,$(WITH_MPI)) ## scenarios on the emulated host (SCENARIOS="name ..." for some)
 	$(Q)$(TOP)/tests/check --build "$(BUILD)" build host $(addprefix --scenario ,$(SCENARIOS)) -- $(if $(WITH_MPI),$(MPI_OPTIONS)) $(HOST_OPTIONS)
+
+# Without SEED another one each time; it is printed.
+SOAK_SEED := $(or $(SEED),$(shell date +%s))
+SOAK_ROUNDS := $(or $(ROUNDS),200)
+soak: stage ## faults at random moments in the middle of traffic (ROUNDS=200 SEED=N; ROUND=N: where to go on)
+	$(Q)$(TOP)/testbed/host run --timeout $$((600 + 180 * $(SOAK_ROUNDS))) --results "$(BUILD)/results/soak" $(OVERLAYS) \
+		--set SEED=$(SOAK_SEED) --set ROUNDS=$(SOAK_ROUNDS) --set PAUSE=60 $(if $(ROUND),--set ROUND=$(ROUND)) \
+		$(HOST_OPTIONS) $(TOP)/tests/scenarios/soak.sh
 
 # In a boot of its own: two CPUs for the guest with the ranks, and an hour.
 check-mpich: stage stage-mpi ## MPICH's own tests with XNEM and without it (an hour; SUITE=name: those with it in their names)
@@ -247,6 +256,11 @@ install-files:
 	$(Q)install -m 755 $(TOP)/packaging/xnem-unload "$(DESTDIR)$(sbindir)"
 	$(Q)install -m 644 $(TOP)/xenstore-scripts/xnem-common.sh "$(DESTDIR)$(prefix)/lib/xnem"
 	$(Q)install -m 644 $(TOP)/docs/man/*.8 "$(DESTDIR)$(mandir)/man8"
+	$(Q)install -d "$(DESTDIR)$(mandir)/man5" "$(DESTDIR)$(unitdir)" "$(DESTDIR)$(sysconfdir)/xnem"
+	$(Q)install -m 644 $(TOP)/docs/man/*.5 "$(DESTDIR)$(mandir)/man5"
+	$(Q)sed 's|@sbindir@|$(sbindir)|' $(TOP)/packaging/xnemd.service >"$(DESTDIR)$(unitdir)/xnemd.service"
+	$(Q)chmod 644 "$(DESTDIR)$(unitdir)/xnemd.service"
+	$(Q)install -m 644 $(TOP)/packaging/xnem-example.conf "$(DESTDIR)$(modulesloaddir)"
 	$(Q)install -m 644 $(TOP)/packaging/60-xnem.rules "$(DESTDIR)$(udevdir)"
 	$(Q)install -m 644 $(TOP)/packaging/xnem.sysusers "$(DESTDIR)$(sysusersdir)/xnem.conf"
 	$(Q)install -m 644 $(TOP)/packaging/xnem.limits "$(DESTDIR)$(limitsdir)/xnem.conf"

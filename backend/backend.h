@@ -302,6 +302,8 @@ struct xnem_be_ctx {
 	/** Fences: ordered jobs under way; one of them is a fence. */
 	u32 in_flight;
 	bool fenced;
+	/** The device lets go of it: nothing is said to the process any more. */
+	bool abandoned;
 	struct list_head parked;
 	struct list_head unpark; /* queue->unpark */
 
@@ -559,6 +561,8 @@ static inline u64 xnem_region_find(const struct xnem_region *r, u64 pos, u64 *pa
 
 /* worker.c */
 extern unsigned int xnem_nr_workers;
+/** The module is about to be unloaded: guests hear nothing until their devices go. */
+extern bool xnem_leaving;
 int xnem_workers_start(void);
 void xnem_workers_stop(void);
 /** Choose a worker for a queue. */

@@ -142,7 +142,7 @@ void xnem_ctx_write_cpage(struct xnem_be_ctx *ctx, const struct xnem_job *job,
 	struct xnem_cpage_entry *entry;
 
 	/* Without a page there is the completion alone. */
-	if (!ctx->cpage)
+	if (!ctx->cpage || ctx->abandoned || READ_ONCE(xnem_leaving))
 		return;
 	entry = &ctx->cpage[ctx->cpage_prod++ & (XNEM_CPAGE_ENTRIES - 1)];
 	entry->user_data = cpu_to_le64(job->user_data);
@@ -313,7 +313,12 @@ void xnem_ctx_abandon_all(struct xnem_be_queue *q)
 	struct xnem_be_ctx *ctx;
 
 	list_for_each_entry(ctx, &q->contexts, entry) {
-		/* Nobody will read the answers; what they hold is dropped. */
+		/*
+		 * Nobody will read the answers; what they hold is dropped.  The
+		 * process reads its completion page: not there either, or it would
+		 * take the end of the device for one that it asked for.
+		 */
+		ctx->abandoned = true;
 		ctx->close = NULL;
 		cancel_all(ctx);
 		xnem_region_end_all(ctx, true);

@@ -25,6 +25,34 @@ const struct xnem_limits xnem_be_limits = {
 	.window_pages = 128,
 };
 
+bool xnem_leaving __read_mostly;
+
+static int set_leaving(const char *text, const struct kernel_param *kp)
+{
+	bool on;
+	int err = kstrtobool(text, &on);
+
+	if (err)
+		return err;
+	/* What was not said meanwhile cannot be said later. */
+	if (READ_ONCE(xnem_leaving) && !on)
+		return -EBUSY;
+	WRITE_ONCE(xnem_leaving, on);
+	return 0;
+}
+
+static const struct kernel_param_ops leaving_ops = {
+	.set = set_leaving,
+	.get = param_get_bool,
+};
+/*
+ * Devices are taken away one after the other.  Without this the guest of a
+ * later one would hear that regions of an earlier one are gone, as if their
+ * owners had ended, before it hears that this backend is.
+ */
+module_param_cb(leaving, &leaving_ops, &xnem_leaving, 0644);
+MODULE_PARM_DESC(leaving, "the module is about to be unloaded: say nothing to guests any more");
+
 static int __init xnem_backend_init(void)
 {
 	int err;

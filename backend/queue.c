@@ -53,7 +53,7 @@ void xnem_queue_show(struct xnem_be_queue *q)
 {
 	u32 from = q->cq_shown;
 
-	if (from == q->cq_prod)
+	if (from == q->cq_prod || READ_ONCE(xnem_leaving))
 		return;
 	q->cq_shown = q->cq_prod;
 	if (xnem_ring_publish(&q->header->cq, from, q->cq_prod)) {

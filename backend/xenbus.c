@@ -240,6 +240,11 @@ static int probe(struct xenbus_device *xdev, const struct xenbus_device_id *id)
 	char *zone;
 	int err;
 
+	if (READ_ONCE(xnem_leaving)) {
+		/* Stays in state Initialising for the module's next life. */
+		dev_warn(&xdev->dev, "not served: this module is about to be unloaded\n");
+		return -EBUSY;
+	}
 	dev = kvzalloc(sizeof(*dev), GFP_KERNEL);
 	if (!dev) {
 		xenbus_dev_fatal(xdev, -ENOMEM, "allocating the device");

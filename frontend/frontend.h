@@ -220,6 +220,8 @@ struct xnem_fe {
 	bool broken;
 	/** Why; for the one message that is written about it. */
 	const char *broke;
+	/** Not in xenstore any more: nobody is asked or told. */
+	bool stale;
 	unsigned int failures;
 	/**
 	 * A page of a queue was still in use when it was to be revoked; and

@@ -453,7 +453,7 @@ static XNEM_REMOVE_TYPE remove(struct xenbus_device *xdev)
 	 * Let the backend unmap first: what it still maps could not be freed
 	 * now.  A backend that is stuck does not hold us up for long.
 	 */
-	let_go = !fe->nr_queues;
+	let_go = !fe->nr_queues || fe->stale;
 	if (!let_go && !fe->broken) {
 		xenbus_switch_state(xdev, XenbusStateClosing);
 		while (!(let_go = backend_let_go(xdev)) && time_before(jiffies, until))
@@ -522,12 +522,97 @@ static struct xenbus_driver xnem_frontend_driver = {
 	XNEM_NOT_ESSENTIAL,
 };
 
+/* ---- devices that did not come along ---- */
+
+/*
+ * A guest that was restored or migrated has the devices that its new toolstack
+ * gave it, which need not be ours.  xenbus does not resume a device without
+ * nodes, and does not remove it either: requests would hang, and while it is
+ * there no new device with its number is probed.  After a restore each watch is
+ * told of its own path, so we look then.  It runs in the thread that probes and
+ * removes devices, so none of that is under way.
+ */
+static int find_stale(struct device *dev, void *found)
+{
+	struct xenbus_device *xdev = to_xenbus_device(dev);
+	char *backend = xenbus_read(XBT_NIL, xdev->nodename, "backend", NULL);
+	bool stale;
+
+	if (IS_ERR(backend))
+		stale = PTR_ERR(backend) == -ENOENT;
+	else
+		stale = !xdev->otherend || strcmp(backend, xdev->otherend);
+	if (!IS_ERR(backend))
+		kfree(backend);
+	if (!stale)
+		return 0;
+	*(struct device **)found = get_device(dev);
+	return 1;
+}
+
+static void remove_stale(struct device *dev)
+{
+	struct xenbus_device *xdev = to_xenbus_device(dev);
+	struct xnem_fe *fe = dev_get_drvdata(dev);
+	char *node = kstrdup(xdev->nodename, GFP_KERNEL);
+
+	dev_info(dev, "not there any more after a restore\n");
+	if (fe)
+		fe->stale = true;
+	/* So that xenbus writes nothing to the nodes of a new one. */
+	xdev->state = XenbusStateClosed;
+	device_unregister(dev);
+	/* Has a new one come meanwhile?  xenbus has seen it and passed it over. */
+	if (node && xenbus_read_driver_state(node) == XenbusStateInitialising)
+		xenbus_printf(XBT_NIL, node, "state", "%d", XenbusStateInitialising);
+	kfree(node);
+}
+
+static void devices_changed(struct xenbus_watch *watch, const char *path, const char *token)
+{
+	struct device *dev;
+
+	if (strcmp(path, watch->node))
+		return;
+	while (driver_for_each_device(&xnem_frontend_driver.driver, NULL, &dev, find_stale)) {
+		remove_stale(dev);
+		put_device(dev);
+	}
+}
+
+static struct xenbus_watch devices_watch = {
+	.node = "device/xnem",
+	.callback = devices_changed,
+};
+static bool watching;
+
+/* In dom0 xenstore may come later than we. */
+static int xenstore_there(struct notifier_block *nb, unsigned long event, void *data)
+{
+	int err = register_xenbus_watch(&devices_watch);
+
+	watching = !err;
+	if (err)
+		pr_warn("xnem-frontend: no watch (%d); a device that is gone after a restore stays\n",
+			err);
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block xenstore_nb = { .notifier_call = xenstore_there };
+
 int xnem_fe_xenbus_init(void)
 {
-	return xenbus_register_frontend(&xnem_frontend_driver);
+	int err = xenbus_register_frontend(&xnem_frontend_driver);
+
+	if (!err)
+		register_xenstore_notifier(&xenstore_nb);
+	return err;
 }
 
 void xnem_fe_xenbus_exit(void)
 {
+	unregister_xenstore_notifier(&xenstore_nb);
+	if (watching)
+		unregister_xenbus_watch(&devices_watch);
 	xenbus_unregister_driver(&xnem_frontend_driver);
 }

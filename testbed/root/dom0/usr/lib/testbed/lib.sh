@@ -40,6 +40,10 @@
 #   expect_lost DOM                        from here on DOM may crash or go away
 #   guest_create DOM                       xl create and wait until it answers
 #   guest_destroy DOM                      expect_lost and xl destroy
+#   guest_save DOM FILE                    expect_lost and xl save
+#   guest_restore DOM FILE [OPTION...]     xl restore; it has a new domid, and no XNEM device
+#   guest_checkpoint DOM FILE              xl save -c: it goes on as it was
+#   guest_answers DOM                      wait until it answers (after a restore with -p, an unpause)
 #   guest_domid DOM                        print its domid
 #   address_of DOM                         print the address of its eth0
 #   counters FILE DOM...                   write their counters to $OUT/FILE, DOM.KEY VALUE a line:
@@ -159,6 +163,35 @@ wait_for() {
 		usleep 500000
 	done
 }
+
+# Connections over its network outlive this: it has the same address.
+guest_save() {
+	expect_lost "$1"
+	rm -f "$RUN/alive/$1" "$RUN/attached/$1"
+	xl save "$1" "$2"
+}
+guest_restore() {
+	_dom=$1 _file=$2
+	shift 2
+	event "creating $_dom"
+	xl restore -e "$@" "$_file" || return
+	event "domid $_dom $(guest_domid "$_dom")"
+	rm -f "$RUN/may_be_lost/$_dom"
+	: >"$RUN/alive/$_dom"
+	case " $* " in *' -p '*) return ;; esac
+	guest_answers "$_dom"
+}
+guest_checkpoint() {
+	# While it is saved it looks as if it had shut down.
+	expect_lost "$1"
+	rm -f "$RUN/alive/$1"
+	xl save -c "$1" "$2" || return
+	event "domid $1 $(guest_domid "$1")"
+	rm -f "$RUN/may_be_lost/$1"
+	: >"$RUN/alive/$1"
+	guest_answers "$1"
+}
+guest_answers() { wait_for "$BOOT_LIMIT" testbed-agent exec -n -t 5 "$1" true; }
 
 guest_domid() { xl domid "$1" 2>/dev/null; }
 
