@@ -82,6 +82,8 @@ module_init(xnem_backend_init);
 
 static void __exit xnem_backend_exit(void)
 {
+	/* rmmod without xnem-unload: its devices go one after the other, too. */
+	WRITE_ONCE(xnem_leaving, true);
 	xnem_be_xenbus_exit();
 	xnem_workers_stop();
 	/* Regions are freed by RCU. */
