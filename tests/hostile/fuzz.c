@@ -208,7 +208,7 @@ int nodes(struct frontend *fe, const char *node)
 		       { "-1", 2 },
 		       { "3 3 3", 5 },
 		       { nines, sizeof(nines) },
-		       { "7\0\xff\n%s%n", 10 } };
+		       { "z\0\xff\n%s%n", 8 } };
 	char was[XS_MAX + 1];
 	uint32_t i, n = sizeof(values) / sizeof(values[0]);
 
