@@ -93,10 +93,14 @@ done
 works driver-copies
 
 step "the service ends"
-pid=$(pgrep -f "^[^ ]*sh [^ ]*/xnemd\$" | head -n 1)
-kill "$pid"
+kill "$(cat /run/lock/xnemd.lock)"
 check ends wait_bg xnemd
-check ends-alone wait_for 5 eval '! pgrep -f xenstore-watch.*introduce'
+no_watch() {
+	for p in $(pidof xenstore-watch); do
+		! grep -q introduce "/proc/$p/cmdline" || return 1
+	done
+}
+check ends-with-all wait_for 5 no_watch
 check devices-stay attached g1
 settled service-settled
 for g in g1 g2; do
