@@ -6,11 +6,12 @@
 # By hand, on a machine with two idle CPUs or more: make stage; testbed/host run
 # --dom0-overlay build/stage/dom0 --domU-overlay build/stage/domU bench/copy/workers.sh
 # The guests sleep while the backend copies, so that there is a CPU for each worker.
+# shellcheck disable=SC1091 # read in dom0
+. /usr/lib/xnem-tests/copies.sh
 
-be=drv
 connected() { on "$1" 'xnem-info' </dev/null | grep -q '^state: *connected'; }
 for n in 1 2 1 2 1 2; do
-	on $be "rmmod xnem-backend && insmod /lib/modules/xnem/xnem-backend.ko workers=$n" </dev/null ||
+	backend_unload drv && on drv "insmod /lib/modules/xnem/xnem-backend.ko workers=$n" </dev/null ||
 		die reload "the backend with $n workers"
 	for g in g1 g2; do
 		wait_for 30 connected $g || die connect "$g"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=sh
 # about: NetPIPE between two processes of one guest: MPICH's shared memory and XNEM
-# needs: guests=1 modules=yes mode=counted vcpus=g1:2
+# needs: guests=1 modules=yes vcpus=g1:2
 # shellcheck disable=SC1091,SC2034 # read in dom0; MPI_HOSTS is for mpi
 #
 # By hand: make stage stage-mpi; testbed/host run --dom0-overlay build/stage/dom0
