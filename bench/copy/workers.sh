@@ -9,7 +9,6 @@
 # shellcheck disable=SC1091 # read in dom0
 . /usr/lib/xnem-tests/copies.sh
 
-connected() { on "$1" 'xnem-info' </dev/null | grep -q '^state: *connected'; }
 for n in 1 2 1 2 1 2; do
 	backend_unload drv && on drv "insmod /lib/modules/xnem/xnem-backend.ko workers=$n" </dev/null ||
 		die reload "the backend with $n workers"

@@ -67,39 +67,6 @@ static inline int xnem_setup_ring(struct xenbus_device *dev, void **vaddr, unsig
 }
 
 /*
- * Revoke and free what xnem_setup_ring() made; pages in use are freed later.
- * True: there was one.
- */
-static inline bool xnem_teardown_ring(void **vaddr, unsigned int nr, grant_ref_t *refs)
-{
-	bool in_use = false;
-	unsigned int i;
-
-	if (!*vaddr)
-		return false;
-	for (i = 0; i < nr; i++) {
-		bool revoked = gnttab_try_end_foreign_access(refs[i]);
-
-		in_use |= !revoked;
-#if defined(XNEM_HAVE_SETUP_RING)
-		if (revoked)
-			refs[i] = INVALID_GRANT_REF;
-#else
-		if (revoked)
-			put_page(virt_to_page(*vaddr + i * XEN_PAGE_SIZE));
-		else
-			gnttab_end_foreign_access(refs[i], 0,
-						  (unsigned long)*vaddr + i * XEN_PAGE_SIZE);
-#endif
-	}
-#if defined(XNEM_HAVE_SETUP_RING)
-	xenbus_teardown_ring(vaddr, nr, refs);
-#endif
-	*vaddr = NULL;
-	return in_use;
-}
-
-/*
  * Leave a reference that is still in use to the kernel's own retries; it keeps
  * @page (a reference, not a pin) until then.  Not with NULL for the page: the
  * kernel would look for it by the grant's frame, and finds another one where
@@ -114,6 +81,36 @@ static inline void xnem_defer_revoke(grant_ref_t ref, struct page *page)
 	/* Frees an address: the page's reference goes with it. */
 	gnttab_end_foreign_access(ref, 0, (unsigned long)page_address(page));
 #endif
+}
+
+/*
+ * Revoke and free what xnem_setup_ring() made; pages in use are freed later.
+ * True: there was one.
+ */
+static inline bool xnem_teardown_ring(void **vaddr, unsigned int nr, grant_ref_t *refs)
+{
+	bool in_use = false;
+	unsigned int i;
+
+	if (!*vaddr)
+		return false;
+	for (i = 0; i < nr; i++) {
+		if (!gnttab_try_end_foreign_access(refs[i])) {
+			xnem_defer_revoke(refs[i], virt_to_page(*vaddr + i * XEN_PAGE_SIZE));
+			in_use = true;
+		}
+#if defined(XNEM_HAVE_SETUP_RING)
+		refs[i] = INVALID_GRANT_REF;
+#endif
+	}
+	/* A page in use has another reference now. */
+#if defined(XNEM_HAVE_SETUP_RING)
+	xenbus_teardown_ring(vaddr, nr, refs);
+#else
+	free_pages_exact(*vaddr, nr * XEN_PAGE_SIZE);
+#endif
+	*vaddr = NULL;
+	return in_use;
 }
 
 /* Revoke, and keep the reference; false when it is in use, which the kernel says in the log. */

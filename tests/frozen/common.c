@@ -7,6 +7,36 @@
 
 #include "common.h"
 
+void begin_test(struct frontend *fe)
+{
+	note("%s", "");
+	revoked_in_use(fe);
+	if (!connect_device(fe, NULL))
+		die("the backend refuses to connect");
+}
+
+int end_test(struct frontend *fe, const struct test *test, int failed)
+{
+	if (!disconnect_device(fe))
+		die("%s: the backend does not close", test->name);
+	if (revoked_in_use(fe) && !test->early && !failed) {
+		printf("# the backend said Closed and held a page\n");
+		failed = 1;
+	}
+	return failed;
+}
+
+int cut_off(struct frontend *fe, int last)
+{
+	EXPECT(true, wait_backend(fe, STATE_CLOSING, last, PATIENCE_MS));
+	EXPECT(true, disconnect_device(fe));
+	EXPECT(false, revoked_in_use(fe));
+	set_state(fe, STATE_INITIALISING);
+	EXPECT(false, wait_backend(fe, STATE_INIT_WAIT, STATE_CONNECTED, 2000));
+	set_state(fe, STATE_CLOSED);
+	return 0;
+}
+
 uint64_t same(const unsigned char *mem, uint64_t len, const unsigned char *from, uint64_t from_len,
 	      uint64_t at)
 {

@@ -23,6 +23,16 @@ struct test {
 extern const struct test connection_tests[], region_tests[], refusal_tests[], context_tests[],
 	order_tests[];
 
+/** A connection for a test; ends the program when there is none. */
+void begin_test(struct frontend *fe);
+/** The test @failed or not; its connection ends, and the backend has to let go of all pages. */
+int end_test(struct frontend *fe, const struct test *test, int failed);
+/**
+ * It was cut off: the backend is Closing, or what comes up to @last, lets go, and does not
+ * serve it again before it is attached anew.
+ */
+int cut_off(struct frontend *fe, int last);
+
 /** Bytes from the first on that are those of @from, again and again, from its byte @at on. */
 uint64_t same(const unsigned char *mem, uint64_t len, const unsigned char *from, uint64_t from_len,
 	      uint64_t at);

@@ -35,56 +35,26 @@ static const char usage_text[] =
 
 /* ---- the suite ---- */
 
-static int run(struct frontend *fe, const struct test *test)
-{
-	int failed;
-
-	note("%s", "");
-	revoked_in_use(fe);
-	if (!connect_device(fe, NULL))
-		die("the backend refuses to connect");
-	failed = test->run(fe);
-	if (!disconnect_device(fe))
-		die("%s: the backend does not close", test->name);
-	if (revoked_in_use(fe) && !test->early && !failed) {
-		printf("# the backend said Closed and held a page\n");
-		failed = 1;
-	}
-	return failed;
-}
-
 static int suite(struct frontend *fe)
 {
 	static const struct test *const all[] = { connection_tests, region_tests, refusal_tests,
 						  context_tests, order_tests };
-	unsigned int i, bad = 0, n = 0;
+	unsigned int i, bad = 0;
 	const struct test *test;
+	int failed;
 
 	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		for (test = all[i]; test->name; test++) {
-			int failed = run(fe, test);
-
+			begin_test(fe);
+			failed = end_test(fe, test, test->run(fe));
 			bad += failed;
-			printf("%sok %u - %s\n", failed ? "not " : "", ++n, test->name);
-			fflush(stdout);
+			tap_result(failed, test->name);
 		}
-	printf("1..%u\n", n);
+	tap_plan();
 	return bad != 0;
 }
 
 /* ---- breaking the protocol ---- */
-
-/* Cut off, and not served again before it is attached anew. */
-static int cut_off(struct frontend *fe)
-{
-	EXPECT(true, wait_backend(fe, STATE_CLOSING, STATE_CLOSING, PATIENCE_MS));
-	EXPECT(true, disconnect_device(fe));
-	EXPECT(false, revoked_in_use(fe));
-	set_state(fe, STATE_INITIALISING);
-	EXPECT(false, wait_backend(fe, STATE_INIT_WAIT, STATE_CONNECTED, 2000));
-	set_state(fe, STATE_CLOSED);
-	return 0;
-}
 
 static int corrupt(struct frontend *fe, const char *how)
 {
@@ -111,7 +81,7 @@ static int corrupt(struct frontend *fe, const char *how)
 		}
 	}
 	publish(fe);
-	failed = cut_off(fe);
+	failed = cut_off(fe, STATE_CLOSING);
 	printf("%sok 1 - a wrong %s is cut off\n1..1\n", failed ? "not " : "", how);
 	return failed;
 }

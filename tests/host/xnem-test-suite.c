@@ -129,7 +129,7 @@ int cmd_suite(const struct options *opt, char **args)
 			     .disk = opt->disk,
 			     .small = opt->small };
 	const struct test *tests = NULL;
-	unsigned int number = 0, bad = 0;
+	unsigned int bad = 0;
 	bool pages = false;
 	int err;
 
@@ -153,7 +153,6 @@ int cmd_suite(const struct options *opt, char **args)
 		if ((opt->only && !strstr(tests->name, opt->only)) ||
 		    (opt->except && strstr(tests->name, opt->except)))
 			continue;
-		number++;
 		err = set_up(&cast, opt->peer, pages);
 		if (err)
 			return err;
@@ -162,8 +161,9 @@ int cmd_suite(const struct options *opt, char **args)
 			return fail("info", err);
 		/* Both sides are of one tree: what is not offered has been lost. */
 		if ((info.features & tests->needs) != tests->needs) {
-			printf("# the backend has not the features %#" PRIx64 "\nnot ok %u - %s\n",
-			       (uint64_t)(tests->needs & ~info.features), number, tests->name);
+			printf("# the backend has not the features %#" PRIx64 "\n",
+			       (uint64_t)(tests->needs & ~info.features));
+			tap_result(1, tests->name);
 			bad++;
 			continue;
 		}
@@ -171,11 +171,11 @@ int cmd_suite(const struct options *opt, char **args)
 		start = now_ns();
 		err = tests->run(&cast);
 		bad += err != 0;
-		printf("%sok %u - %s\n# %" PRIu64 " ms\n", err ? "not " : "", number, tests->name,
-		       (now_ns() - start) / 1000000);
+		tap_result(err, tests->name);
+		printf("# %" PRIu64 " ms\n", (now_ns() - start) / 1000000);
 		fflush(stdout);
 	}
-	printf("1..%u\n", number);
+	tap_plan();
 	peer_reset(&cast.a);
 	peer_end(&cast.b);
 	peer_end(&cast.c);

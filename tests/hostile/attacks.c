@@ -76,6 +76,23 @@ void new_header(struct frontend *fe)
 	fe->header->cq.event = 1;
 }
 
+/* A region of @length bytes in two pages, of which @table says where. */
+static struct xnem_request two_segments(const struct pages *p, const struct pages *table,
+					uint64_t length)
+{
+	struct xnem_request req = request(XNEM_OP_REGISTER, 0);
+
+	req.u.reg.length = length;
+	req.u.reg.offset = 2;
+	req.u.reg.access = RW;
+	req.u.reg.flags = XNEM_REGION_SEGMENTS;
+	req.u.reg.nr_pages = 2;
+	req.u.reg.ref[0] = p->ref[0];
+	req.u.reg.ref[1] = p->ref[1];
+	req.u.reg.ref[2] = table->ref[0];
+	return req;
+}
+
 /* ---- what the backend bears ---- */
 
 static int lengths_wrap(struct frontend *fe)
@@ -106,15 +123,7 @@ static int lengths_wrap(struct frontend *fe)
 	/* Lengths whose sum wraps to what the request says. */
 	seg[0].length = UINT64_MAX - 99;
 	seg[1].length = 200;
-	req = request(XNEM_OP_REGISTER, 0);
-	req.u.reg = (typeof(req.u.reg)){ .length = 100,
-					 .offset = 2,
-					 .access = RW,
-					 .flags = XNEM_REGION_SEGMENTS,
-					 .nr_pages = 2 };
-	req.u.reg.ref[0] = p->ref[0];
-	req.u.reg.ref[1] = p->ref[1];
-	req.u.reg.ref[2] = table->ref[0];
+	req = two_segments(p, table, 100);
 	EXPECT(XNEM_ST_INVALID, register_it(fe, &c, &req));
 
 	CALL(make_region(fe, &a, R, 0, 10, 5000));
@@ -315,7 +324,7 @@ static int segments_flip(struct frontend *fe)
 	struct pages *p = grant_pages(fe, 2, true), *table = grant_pages(fe, 1, false);
 	struct xnem_segment *seg = (void *)table->mem;
 	struct flip f = { .word = (uint32_t *)table->mem, .seed = 815 };
-	struct xnem_request req = request(XNEM_OP_REGISTER, 0);
+	struct xnem_request req = two_segments(p, table, 2000);
 	uint32_t round, ok = 0, bad = 0;
 	struct region a, good;
 	uint16_t status;
@@ -323,14 +332,6 @@ static int segments_flip(struct frontend *fe)
 	seg[0].length = seg[1].length = 1000;
 	seg[1].offset = 3000;
 	memcpy(f.good, f.word, sizeof(f.good));
-	req.u.reg = (typeof(req.u.reg)){ .length = 2000,
-					 .offset = 2,
-					 .access = RW,
-					 .flags = XNEM_REGION_SEGMENTS,
-					 .nr_pages = 2 };
-	req.u.reg.ref[0] = p->ref[0];
-	req.u.reg.ref[1] = p->ref[1];
-	req.u.reg.ref[2] = table->ref[0];
 	CALL(make_region(fe, &good, RW, 0, 0, 2000));
 	scribbler_start(flip_segments, &f);
 	for (round = 0; round < ROUNDS; round++) {

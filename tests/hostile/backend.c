@@ -72,16 +72,19 @@ struct backend {
 	uint32_t data_ref;
 };
 
-static void *map_page(struct backend *be, uint32_t ref, bool writable)
+/* At @at, or anywhere. */
+static void *map_page(struct backend *be, uint32_t ref, bool writable, void *at)
 {
 	struct gntdev_map op = { .count = 1, .domid = be->guest, .ref = ref };
 	void *p;
 
 	if (ioctl(be->gntdev, GNTDEV_MAP, &op))
 		die("gntdev: reference %u: %s", ref, strerror(errno));
-	p = mmap(NULL, XNEM_PAGE_SIZE, PROT_READ | (writable ? PROT_WRITE : 0), MAP_SHARED,
-		 be->gntdev, op.index);
-	return p == MAP_FAILED ? NULL : p;
+	p = mmap(at, XNEM_PAGE_SIZE, PROT_READ | (writable ? PROT_WRITE : 0),
+		 MAP_SHARED | (at ? MAP_FIXED : 0), be->gntdev, op.index);
+	if (p == MAP_FAILED)
+		die("mapping reference %u: %s", ref, strerror(errno));
+	return p;
 }
 
 static void put_text(struct backend *be, const char *node, const char *text)
@@ -147,16 +150,8 @@ static void *need_ring(struct backend *be, const char *node, uint32_t pages)
 
 	if (!xs_read(&be->fe, be->fe.backend_dir, node, text))
 		die("no %s", node);
-	for (i = 0; i < pages; i++) {
-		struct gntdev_map op = { .count = 1,
-					 .domid = be->guest,
-					 .ref = strtoul(s, &s, 10) };
-
-		if (ioctl(be->gntdev, GNTDEV_MAP, &op) ||
-		    mmap(area + i * XNEM_PAGE_SIZE, XNEM_PAGE_SIZE, PROT_READ | PROT_WRITE,
-			 MAP_SHARED | MAP_FIXED, be->gntdev, op.index) == MAP_FAILED)
-			die("mapping %s: %s", node, strerror(errno));
-	}
+	for (i = 0; i < pages; i++)
+		map_page(be, strtoul(s, &s, 10), true, area + i * XNEM_PAGE_SIZE);
 	return area;
 }
 
@@ -434,10 +429,8 @@ static void wants(struct backend *be, const struct xnem_request *req)
 /* Maps the data page, and keeps it while all ends as it should. */
 static void keep(struct backend *be, const struct xnem_request *req)
 {
-	volatile unsigned char *p = map_page(be, be->data_ref, true);
+	volatile unsigned char *p = map_page(be, be->data_ref, true, NULL);
 
-	if (!p)
-		die("mapping a page of the region: %s", strerror(errno));
 	/* It could write there, too: a region's whole pages are open to it. */
 	(void)p[0];
 	answer(be, req->id, XNEM_ST_OK, req->u.copy.length, 0, 0);

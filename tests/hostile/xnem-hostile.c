@@ -25,20 +25,9 @@ static const char usage_text[] =
 	"Prints in the Test Anything Protocol.  Exit status: 0 ok, 1 not ok, 2 cannot tell,\n"
 	"64 wrong arguments.\n";
 
-static void result(int failed, const char *name)
-{
-	static unsigned int n;
-
-	printf("%sok %u - %s\n", failed ? "not " : "", ++n, name);
-	fflush(stdout);
-}
-
 static void begin(struct frontend *fe)
 {
-	note("%s", "");
-	revoked_in_use(fe);
-	if (!connect_device(fe, NULL))
-		die("the backend refuses to connect");
+	begin_test(fe);
 	if (ping(fe))
 		die("it does not work before it is attacked");
 }
@@ -46,36 +35,22 @@ static void begin(struct frontend *fe)
 static int served(struct frontend *fe)
 {
 	const struct test *test;
-	unsigned int bad = 0, n = 0;
+	unsigned int bad = 0;
+	int failed;
 
-	for (test = served_tests; test->name; test++, n++) {
-		int failed;
-
+	for (test = served_tests; test->name; test++) {
 		begin(fe);
-		failed = test->run(fe);
-		if (!disconnect_device(fe))
-			die("%s: the backend does not close", test->name);
-		if (revoked_in_use(fe) && !test->early && !failed) {
-			printf("# the backend said Closed and held a page\n");
-			failed = 1;
-		}
+		failed = end_test(fe, test, test->run(fe));
 		bad += failed;
-		result(failed, test->name);
+		tap_result(failed, test->name);
 	}
-	printf("1..%u\n", n);
+	tap_plan();
 	return bad != 0;
 }
 
-/* It was cut off, holds nothing, and is not served before it is attached anew. */
-static int cut_off(struct frontend *fe)
+static int was_cut_off(struct frontend *fe)
 {
-	EXPECT(true, wait_backend(fe, STATE_CLOSING, STATE_CLOSED, PATIENCE_MS));
-	EXPECT(true, disconnect_device(fe));
-	EXPECT(false, revoked_in_use(fe));
-	set_state(fe, STATE_INITIALISING);
-	EXPECT(false, wait_backend(fe, STATE_INIT_WAIT, STATE_CONNECTED, 1000));
-	set_state(fe, STATE_CLOSED);
-	return 0;
+	return cut_off(fe, STATE_CLOSED);
 }
 
 static int cut(struct frontend *fe, const char *name)
@@ -86,9 +61,9 @@ static int cut(struct frontend *fe, const char *name)
 	for (test = cut_tests; strcmp(test->name, name); test++)
 		;
 	begin(fe);
-	failed = test->run(fe) || cut_off(fe);
-	result(failed, name);
-	printf("1..1\n");
+	failed = test->run(fe) || was_cut_off(fe);
+	tap_result(failed, name);
+	tap_plan();
 	return failed;
 }
 
@@ -96,8 +71,8 @@ static int one(struct frontend *fe, const char *name, int failed, int (*then)(st
 {
 	if (!failed)
 		failed = then(fe);
-	result(failed, name);
-	printf("1..1\n");
+	tap_result(failed, name);
+	tap_plan();
 	return failed;
 }
 
@@ -144,7 +119,7 @@ int main(int argc, char **argv)
 	if (argc == 3 && !strcmp(argv[1], "nodes")) {
 		frontend_open(&fe);
 		begin(&fe);
-		return one(&fe, argv[2], nodes(&fe, argv[2]), cut_off);
+		return one(&fe, argv[2], nodes(&fe, argv[2]), was_cut_off);
 	}
 	if (argc == 4 && !strcmp(argv[1], "fuzz")) {
 		frontend_open(&fe);

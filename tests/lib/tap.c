@@ -42,3 +42,16 @@ int not_as_expected(const char *file, int line, const char *expr, int64_t want, 
 	fflush(stdout);
 	return 1;
 }
+
+static unsigned int number;
+
+void tap_result(int failed, const char *name)
+{
+	printf("%sok %u - %s\n", failed ? "not " : "", ++number, name);
+	fflush(stdout);
+}
+
+void tap_plan(void)
+{
+	printf("1..%u\n", number);
+}

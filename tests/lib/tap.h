@@ -32,4 +32,9 @@ int not_as_expected(const char *file, int line, const char *expr, int64_t want, 
 /** Also of use in the line that EXPECT prints; of the last call. */
 void note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/** The line of a test. */
+void tap_result(int failed, const char *name);
+/** How many there were; the last line. */
+void tap_plan(void);
+
 #endif /* TESTS_TAP_H */

@@ -9,12 +9,6 @@
 cookie=010000000000000002000000000000001122334455667788
 
 frontend() { counter g1 xnem/xnem0 "$1"; }
-log_forget() { on g1 'dmesg -c >/dev/null' </dev/null; }
-log_lines() { # NAME MAX [MIN]
-	on g1 'dmesg -c' </dev/null | tee -a "$OUT/g1.log" | grep xnem | grep -v 'connected: ' >"$OUT/said"
-	_n=$(wc -l <"$OUT/said")
-	if [ "$_n" -le "$2" ] && [ "$_n" -ge "${3:-0}" ]; then pass "$1" "$_n lines"; else fail "$1" "$_n lines: $(tail -n 3 "$OUT/said")"; fi
-}
 backend_start() { # ATTACK
 	on_bg hb -t 200 drv "exec xnem-hostile-backend $1 $(guest_domid g1)"
 	# Without a backend that connects this would take half a minute.
@@ -51,7 +45,7 @@ told() {
 step "no xnem-backend in the driver domain"
 check unload-backend backend_unload drv
 check no-backend on drv '[ ! -d /sys/module/xnem_backend ]' </dev/null
-log_forget
+log_forget g1
 
 for how in $(on drv 'xnem-hostile-backend list' </dev/null | sed -n 's/ cut$//p'); do
 	step "$how"
@@ -65,7 +59,7 @@ for how in $(on drv 'xnem-hostile-backend list' </dev/null | sed -n 's/ cut$//p'
 	*) told "told-$how" "$start" ;;
 	esac
 	backend_end "ended-$how"
-	log_lines "log-$how" 1 1
+	log_lines g1 "log-$how" 1 1
 	settled "settled-$how" g1
 	check "renew-$how" renew
 done
@@ -78,7 +72,7 @@ for how in storm wants; do
 	backend_signal
 	backend_end "ended-$how"
 	backend_gone
-	log_lines "log-$how" 0
+	log_lines g1 "log-$how" 0
 	settled "settled-$how" g1
 done
 
@@ -125,7 +119,7 @@ settled keep-settled g1
 step "limits that make no sense"
 backend_start limits
 backend_end limits
-log_lines log-limits 12 12
+log_lines g1 log-limits 12 12
 backend_gone
 settled limits-settled g1
 check renew-limits renew
@@ -133,7 +127,7 @@ check renew-limits renew
 step "a backend that keeps the pages of each connection"
 backend_start keep-rings
 backend_end keep-rings
-log_lines log-keep-rings 1 1
+log_lines g1 log-keep-rings 1 1
 backend_gone
 settled keep-rings-settled g1
 check renew-keep-rings renew
@@ -144,7 +138,7 @@ on_bg churn -t 100 g1 'n=0; while [ $n -lt 200 ]; do xnem-test ping --count 1 >/
 backend_end flap
 kill_bg churn
 backend_gone
-log_lines log-flap 20
+log_lines g1 log-flap 20
 settled flap-settled g1
 check renew-flap renew
 
@@ -152,8 +146,8 @@ step "the honest backend again"
 check load-backend on drv 'insmod /lib/modules/xnem/xnem-backend.ko' </dev/null
 check load-frontend on g1 'insmod /lib/modules/xnem/xnem-frontend.ko' </dev/null
 for g in g1 g2; do
-	check back-$g wait_for 30 on $g 'xnem-info | grep -q "^state: *connected"' </dev/null
-	on $g 'ln -sf xnem0 /dev/xnem; chgrp xnem /dev/xnem0; chmod 660 /dev/xnem0' </dev/null
+	check back-$g wait_for 30 device_ready $g
+	on $g 'ln -sf xnem0 /dev/xnem' </dev/null
 done
 export_start again g2 root --bytes 5000 --pattern 4 --access r --any || exit
 try ordinary-again g1 root pull "$cookie_again" --bytes 5000 --verify 4

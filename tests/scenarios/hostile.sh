@@ -24,15 +24,6 @@ watch_end() {
 		fail "$1" "$(tail -n 2 "$OUT/$1.out" "$OUT/$1.err")"
 	fi
 }
-# What the driver domain's kernel says; it forgets it. Who connects is not news.
-log_forget() { on drv 'dmesg -c >/dev/null' </dev/null; }
-log() { on drv 'dmesg -c' </dev/null | tee -a "$OUT/drv.log" | grep xnem | grep -v 'connected: '; }
-# log_lines NAME MAX [MIN]: a test: how many lines.
-log_lines() {
-	log >"$OUT/said"
-	_n=$(wc -l <"$OUT/said")
-	if [ "$_n" -le "$2" ] && [ "$_n" -ge "${3:-0}" ]; then pass "$1" "$_n lines"; else fail "$1" "$_n lines: $(tail -n 3 "$OUT/said")"; fi
-}
 # g1's device holds nothing; the others' do.
 _of_g1() { counter drv "xnem-backend/$(guest_domid g1)-0" "$1"; }
 _nothing_of_g1() { [ "$(_of_g1 regions) $(_of_g1 region_pages) $(_of_g1 inflight)" = "0 0 0" ]; }
@@ -57,12 +48,12 @@ step "g1 without XNEM's module, its device attached"
 check unload frontend_unload g1
 check no-module on g1 '[ ! -e /dev/xnem0 ] && [ ! -d /sys/module/xnem_frontend ]' </dev/null
 watch_start under_attack
-log_forget
+log_forget drv
 
 step "attacks that the backend bears"
 tap served g1 root xnem-hostile served
 # A context's pages that cannot be mapped end the device, with a line.
-log_lines served-log 1 1
+log_lines drv served-log 1 1
 holds_nothing served-settled
 
 step "mutated requests"
@@ -74,15 +65,15 @@ for i in 1 2 3; do
 	# The first time something is loaded and cached.
 	[ $i -gt 1 ] || before=$(memory)
 done
-log_lines fuzz-log 6
+log_lines drv fuzz-log 6
 
 step "attacks for which it is cut off"
 for how in $(on g1 'xnem-hostile cut' </dev/null); do
-	log_forget
+	log_forget drv
 	tap cut g1 root xnem-hostile cut "$how"
 	case $how in
-	never-mapped) log_lines "cut-log-$how" 5 1 ;;
-	*) log_lines "cut-log-$how" 1 1 ;;
+	never-mapped) log_lines drv "cut-log-$how" 5 1 ;;
+	*) log_lines drv "cut-log-$how" 1 1 ;;
 	esac
 	holds_nothing "cut-settled-$how"
 	attach_again "$how"
@@ -90,10 +81,10 @@ done
 
 step "garbage in xenstore"
 for node in version features windows num-queues queue-0/header-ref queue-0/sq-refs queue-0/cq-refs queue-0/event-channel; do
-	log_forget
+	log_forget drv
 	tap nodes g1 root xnem-hostile nodes "$node"
 	# One a refusal.
-	log_lines "nodes-log-$node" 5 5
+	log_lines drv "nodes-log-$node" 5 5
 	attach_again "$node"
 done
 after=$(memory)
@@ -105,10 +96,5 @@ watch_end under_attack
 export_stop own
 
 step "the ordinary frontend again"
-# The kernel saw the device when it was new, and does not know who has closed it since.
-on g1 'xenstore-write device/xnem/0/state 1' </dev/null
-check load guest_load g1
-export_start again g2 root --bytes 5000 --pattern 4 --access r --any || exit
-try ordinary-again g1 root pull "$cookie_again" --bytes 5000 --verify 4
-export_stop again
+ordinary_again
 settled hostile-settled

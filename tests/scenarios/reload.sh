@@ -6,7 +6,6 @@
 . /usr/lib/xnem-tests/copies.sh
 
 be=$([ "$BACKEND" = dom0 ] && echo dom0 || echo drv)
-connected() { on "$1" 'xnem-info' </dev/null | grep -q '^state: *connected'; }
 disconnected() { ! connected "$1"; }
 not() { ! "$@"; }
 back() { check "$1" wait_for 30 connected "$2"; }

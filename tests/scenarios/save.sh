@@ -44,7 +44,6 @@ away_exports() { on "$1" '[ -s /dev/shm/region.cookie ]' </dev/null; }
 has_device() { on "$1" '[ -c /dev/xnem0 ]' </dev/null; }
 has_none() { ! has_device "$1"; }
 whole() { on "$1" 'xnem-leakcheck -n && ! dmesg | grep -q "BUG:\|Oops"' </dev/null; }
-connected() { on "$1" 'xnem-info | grep -q "^state: *connected" && chgrp xnem /dev/xnem0 && chmod 660 /dev/xnem0' </dev/null; }
 
 # busy G OTHER: each copies with the other's region.
 busy() {
@@ -102,7 +101,7 @@ for g in g1 g2; do
 	check $t-whole whole $g
 	try $t-region-gone $o root pull "$old" --bytes 10 --expect ENOENT
 	check $t-attach xnem-attach $g backend=drv --wait --timeout 60
-	check $t-connected wait_for 20 connected $g
+	check $t-connected wait_for 20 device_ready $g
 	new_works $t-new-works $g $o
 	quiet $g
 	settled $t-settled
@@ -119,7 +118,7 @@ for g in g1 g2; do
 	away_told $t-told-$g copies $g 22 23 25
 	check $t-no-device wait_for 10 has_none $g
 	check $t-attach xnem-attach $g backend=drv --wait --timeout 60
-	check $t-connected wait_for 20 connected $g
+	check $t-connected wait_for 20 device_ready $g
 	try $t-region-gone $o root pull "$old" --bytes 10 --expect ENOENT
 	try $t-other-region-lives $g root pull "$others" --bytes 1000
 	new_works $t-new-works $g $o
@@ -138,7 +137,7 @@ for g in g1 g2; do
 	check $t-attach xnem-attach $g backend=drv --timeout 0
 	xl unpause $g
 	check $t-answers guest_answers $g
-	check $t-connected wait_for 20 connected $g
+	check $t-connected wait_for 20 device_ready $g
 	away_told $t-told-$g copies $g 22 24 25
 	try $t-region-gone $o root pull "$old" --bytes 10 --expect ENOENT
 	new_works $t-new-works $g $o

@@ -12,7 +12,6 @@ for g in g1 g2; do
 done
 back_of() { xenstore-read "/local/domain/$(guest_domid drv)/backend/xnem/$(guest_domid "$1")/0/$2" 2>/dev/null; }
 attached() { [ "$(back_of "$1" zone)" = served ]; }
-device() { on "$1" '[ -c /dev/xnem0 ] && xnem-info | grep -q "^state: *connected" && chgrp xnem /dev/xnem0 && chmod 660 /dev/xnem0' </dev/null; }
 load() { on "$1" 'insmod /lib/modules/xnem/xnem-frontend.ko' </dev/null; }
 # Of a domain that is gone.
 nothing_of() { ! xenstore-ls -f / | grep -q "/backend/xnem/$1[/ ]\|^/local/domain/$1/"; }
@@ -28,7 +27,7 @@ check files xnemd --check
 on_bg xnemd -t 900 dom0 "exec xnemd"
 for g in g1 g2; do
 	check attached-$g wait_for 30 attached $g
-	check connected-$g wait_for 30 device $g
+	check connected-$g wait_for 30 device_ready $g
 done
 works copies
 check second-refuses eval '! xnemd 2>/dev/null'
@@ -40,7 +39,7 @@ check destroyed-clean wait_for 15 nothing_of "$old"
 guest_create g1 || die created "g1 cannot be made again"
 check created-attached wait_for 15 attached g1
 load g1
-check created-connected wait_for 30 device g1
+check created-connected wait_for 30 device_ready g1
 works created-copies
 
 step "g1 reboots"
@@ -65,7 +64,7 @@ check reboot-booted wait_for 90 booted
 : >/run/testbed/alive/g1
 rm -f /run/testbed/may_be_lost/g1
 load g1
-check reboot-connected wait_for 30 device g1
+check reboot-connected wait_for 30 device_ready g1
 works reboot-copies
 
 step "g1 is saved, and restored"
@@ -73,7 +72,7 @@ check save guest_save g1 /dev/shm/saved
 check restore guest_restore g1 /dev/shm/saved
 rm -f /dev/shm/saved
 check restored-attached wait_for 15 attached g1
-check restored-connected wait_for 30 device g1
+check restored-connected wait_for 30 device_ready g1
 works restored-copies
 
 step "the driver domain dies, and comes back"
@@ -88,7 +87,7 @@ guest_create drv || die driver-again "drv cannot be made again"
 on drv 'insmod /lib/modules/xnem/xnem-backend.ko' </dev/null
 for g in g1 g2; do
 	check driver-attached-$g wait_for 15 attached $g
-	check driver-connected-$g wait_for 30 device $g
+	check driver-connected-$g wait_for 30 device_ready $g
 done
 works driver-copies
 

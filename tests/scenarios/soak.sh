@@ -132,10 +132,9 @@ goes_on() { # N...
 }
 # ---- making whole again
 
-device_there() { on "$1" '[ -c /dev/xnem0 ] && xnem-info | grep -q "^state: *connected" && chgrp xnem /dev/xnem0 && chmod 660 /dev/xnem0' </dev/null; }
-connected() {
+all_ready() {
 	for _d; do
-		check "$round-$kind-connected-$_d" wait_for 60 device_there "$_d"
+		check "$round-$kind-connected-$_d" wait_for 60 device_ready "$_d"
 	done
 }
 listed() { xl list | grep -q "^$1 "; }
@@ -152,7 +151,7 @@ new_backend_domain() {
 	for _d in g1 g2; do
 		check "$round-$kind-attach-$_d" xnem-attach "$_d" backend=drv --wait --timeout 60
 	done
-	connected g1 g2
+	all_ready g1 g2
 }
 panic() { # DOM
 	expect_lost "$1"
@@ -217,7 +216,7 @@ detach() {
 	told $v own
 	traffic_stop
 	check $round-$kind-attach xnem-attach "g$v" backend=drv --wait --timeout 60
-	connected "g$v"
+	all_ready "g$v"
 }
 reload() {
 	check $round-$kind-unload backend_unload drv
@@ -227,7 +226,7 @@ reload() {
 	random 3
 	sleep "$r"
 	check $round-$kind-load on drv 'insmod /lib/modules/xnem/xnem-backend.ko' </dev/null
-	connected g1 g2
+	all_ready g1 g2
 }
 destroy() {
 	guest_destroy "g$v"

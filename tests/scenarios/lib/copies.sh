@@ -61,6 +61,32 @@ _domains() {
 	done
 }
 
+# connected DOM: its first device is.
+connected() { on "$1" xnem-info </dev/null | grep -q '^state: *connected'; }
+# device_ready DOM: its first device is there and connected, and for the group's users (no udev
+# does that here).
+device_ready() { on "$1" '[ -c /dev/xnem0 ] && xnem-info | grep -q "^state: *connected" && chgrp xnem /dev/xnem0 && chmod 660 /dev/xnem0' </dev/null; }
+
+# log_forget DOM: what its kernel has said. log_lines DOM NAME MAX [MIN]: a test: how many lines
+# of XNEM's it has said since, who connects left out: that is no news. All is kept in $OUT/DOM.log.
+log_forget() { on "$1" 'dmesg -c >/dev/null' </dev/null; }
+log_lines() {
+	on "$1" 'dmesg -c' </dev/null | tee -a "$OUT/$1.log" | grep xnem | grep -v 'connected: ' >"$OUT/said"
+	_n=$(wc -l <"$OUT/said")
+	if [ "$_n" -le "$3" ] && [ "$_n" -ge "${4:-0}" ]; then pass "$2" "$_n lines"; else fail "$2" "$_n lines: $(tail -n 3 "$OUT/said")"; fi
+}
+
+# ordinary_again: tests: g1's module after a frontend in user space, with a region of g2's.
+ordinary_again() {
+	# The kernel saw the device when it was new, and does not know who has closed it since.
+	on g1 'xenstore-write device/xnem/0/state 1' </dev/null
+	check load guest_load g1
+	export_start again g2 root --bytes 5000 --pattern 4 --access r --any || exit
+	# shellcheck disable=SC2154 # export_start sets it
+	try ordinary-again g1 root pull "$cookie_again" --bytes 5000 --verify 4
+	export_stop again
+}
+
 # frontend_unload DOM [OPTION...]: with its devices still attached.
 frontend_unload() {
 	_d=$1
