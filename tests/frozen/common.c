@@ -266,7 +266,7 @@ int make_windowed(struct frontend *fe, struct region *r, uint32_t access, uint32
 /* The window of a want that is new, or -1. */
 static int new_want(struct frontend *fe)
 {
-	uint32_t bits = load_acquire(&fe->header->attention.windows);
+	uint32_t bits = load_acquire(&fe->q->header->attention.windows);
 
 	return bits ? __builtin_ctz(bits) : -1;
 }
@@ -279,10 +279,10 @@ int next_want(struct frontend *fe, uint32_t *window, struct xnem_want *want)
 	while ((i = new_want(fe)) < 0 && now_ms() < end)
 		sleep_on_event(fe, 1000);
 	EXPECT(true, i >= 0 && (uint32_t)i < fe->offers.windows);
-	__atomic_fetch_and(&fe->header->attention.windows, ~(1u << i), __ATOMIC_SEQ_CST);
-	EXPECT(fe->wants_seen[i] + 1, load_acquire(&fe->header->want[i].seq));
-	*want = fe->header->want[i];
-	fe->wants_seen[i]++;
+	__atomic_fetch_and(&fe->q->header->attention.windows, ~(1u << i), __ATOMIC_SEQ_CST);
+	EXPECT(fe->q->wants_seen[i] + 1, load_acquire(&fe->q->header->want[i].seq));
+	*want = fe->q->header->want[i];
+	fe->q->wants_seen[i]++;
 	*window = i;
 	EXPECT(true, want->nr_pages >= 1 && want->nr_pages <= fe->offers.window_pages);
 	EXPECT(0, want->pad[0] | want->pad[1] | want->pad[2]);

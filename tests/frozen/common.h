@@ -21,7 +21,7 @@ struct test {
 };
 /** Up to one without a name. */
 extern const struct test connection_tests[], region_tests[], refusal_tests[], context_tests[],
-	order_tests[];
+	order_tests[], queue_tests[];
 
 /** A connection for a test; ends the program when there is none. */
 void begin_test(struct frontend *fe);

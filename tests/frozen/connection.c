@@ -24,17 +24,17 @@ static int offers(struct frontend *fe)
 static int rings_wrap(struct frontend *fe)
 {
 	struct xnem_request req = request(XNEM_OP_PING, 0);
-	uint32_t id[256], n = fe->sq_size, round, i;
+	uint32_t id[256], n = fe->q->sq_size, round, i;
 
-	EXPECT(true, n <= 256 && n <= fe->max_inflight);
-	for (round = 0; round < 3 * fe->cq_size / n + 1; round++) {
+	EXPECT(true, n <= 256 && n <= fe->q->max_inflight);
+	for (round = 0; round < 3 * fe->q->cq_size / n + 1; round++) {
 		for (i = 0; i < n; i++)
 			id[i] = post(fe, &req);
 		publish(fe);
 		for (i = 0; i < n; i++)
 			EXPECT(XNEM_ST_OK, wait_for(fe, id[i], PATIENCE_MS).status);
 	}
-	EXPECT(true, fe->sq_prod > 2 * fe->sq_size && fe->cq_cons > 2 * fe->cq_size);
+	EXPECT(true, fe->q->sq_prod > 2 * fe->q->sq_size && fe->q->cq_cons > 2 * fe->q->cq_size);
 	return 0;
 }
 

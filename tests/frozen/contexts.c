@@ -99,7 +99,7 @@ static int messages(struct frontend *fe)
 /* Asleep on the inbox: no answer makes an event here. */
 static int attention(struct frontend *fe)
 {
-	struct xnem_attention *att = &fe->header->attention;
+	struct xnem_attention *att = &fe->q->header->attention;
 	struct xnem_inbox_slot s;
 	struct xnem_request req;
 	struct context ctx;

@@ -293,6 +293,7 @@ void frontend_open(struct frontend *fe)
 	char text[XS_MAX + 1], path[192];
 
 	memset(fe, 0, sizeof(*fe));
+	fe->q = fe->queues;
 	fe->xenbus = open("/dev/xen/xenbus", O_RDWR | O_CLOEXEC);
 	fe->evtchn = open("/dev/xen/evtchn", O_RDWR | O_CLOEXEC | O_NONBLOCK);
 	fe->gntalloc = open("/dev/xen/gntalloc", O_RDWR | O_CLOEXEC);
@@ -324,58 +325,62 @@ void frontend_open(struct frontend *fe)
 
 void notify(struct frontend *fe)
 {
-	uint32_t port = fe->port;
+	uint32_t port = fe->q->port;
 
 	if (ioctl(fe->evtchn, EVTCHN_NOTIFY, &port))
 		die("notifying the backend: %s", strerror(errno));
 }
 
-/* Late EOI: the channel is open again when all that the event was for is done. */
+/* Late EOI: a channel is open again when all that the event was for is done. */
 static void event_done(struct frontend *fe)
 {
-	if (!fe->eoi_owed)
-		return;
-	fe->eoi_owed = false;
-	if (write(fe->evtchn, &fe->port, sizeof(fe->port)) != sizeof(fe->port))
-		die("opening the event channel again: %s", strerror(errno));
+	struct queue *q;
+
+	for (q = fe->queues; q < fe->queues + QUEUES_MAX; q++) {
+		if (!q->eoi_owed)
+			continue;
+		q->eoi_owed = false;
+		if (write(fe->evtchn, &q->port, sizeof(q->port)) != sizeof(q->port))
+			die("opening the event channel again: %s", strerror(errno));
+	}
 }
 
 /* ---- the queue ---- */
 
 static void take(struct frontend *fe)
 {
-	uint32_t prod = load_acquire(&fe->header->cq.prod);
+	uint32_t prod = load_acquire(&fe->q->header->cq.prod);
 
-	if (prod - fe->cq_cons > fe->cq_size)
+	if (prod - fe->q->cq_cons > fe->q->cq_size)
 		die("completion index beyond the ring");
-	if (prod == fe->cq_cons)
+	if (prod == fe->q->cq_cons)
 		return;
-	for (; fe->cq_cons != prod; fe->cq_cons++) {
-		struct xnem_completion c = fe->cq[fe->cq_cons % fe->cq_size];
+	for (; fe->q->cq_cons != prod; fe->q->cq_cons++) {
+		struct xnem_completion c = fe->q->cq[fe->q->cq_cons % fe->q->cq_size];
 
-		if (c.id >= fe->max_inflight || !fe->answers[c.id].busy || fe->answers[c.id].done ||
-		    c.pad || c.status > XNEM_ST_MAX)
+		if (c.id >= fe->q->max_inflight || !fe->q->answers[c.id].busy ||
+		    fe->q->answers[c.id].done || c.pad || c.status > XNEM_ST_MAX)
 			die("an answer that is none: id %u, status %u, pad %u", c.id, c.status,
 			    c.pad);
-		fe->answers[c.id].c = c;
-		fe->answers[c.id].done = true;
+		fe->q->answers[c.id].c = c;
+		fe->q->answers[c.id].done = true;
 	}
 	full_barrier();
-	store_release(&fe->header->cq.cons, fe->cq_cons);
+	store_release(&fe->q->header->cq.cons, fe->q->cq_cons);
 }
 
 void publish(struct frontend *fe)
 {
-	uint32_t from = fe->sq_shown, event;
+	uint32_t from = fe->q->sq_shown, event;
 
-	if (from == fe->sq_prod)
+	if (from == fe->q->sq_prod)
 		return;
-	fe->sq_shown = fe->sq_prod;
-	store_release(&fe->header->sq.prod, fe->sq_prod);
+	fe->q->sq_shown = fe->q->sq_prod;
+	store_release(&fe->q->header->sq.prod, fe->q->sq_prod);
 	full_barrier();
-	event = load_acquire(&fe->header->sq.event);
+	event = load_acquire(&fe->q->header->sq.event);
 	/* In (from, prod], modulo 2^32. */
-	if (fe->sq_prod - event < fe->sq_prod - from)
+	if (fe->q->sq_prod - event < fe->q->sq_prod - from)
 		notify(fe);
 }
 
@@ -383,14 +388,14 @@ void post_raw(struct frontend *fe, const struct xnem_request *req)
 {
 	uint64_t end = now_ms() + PATIENCE_MS;
 
-	while (fe->sq_prod - load_acquire(&fe->header->sq.cons) >= fe->sq_size) {
+	while (fe->q->sq_prod - load_acquire(&fe->q->header->sq.cons) >= fe->q->sq_size) {
 		publish(fe);
 		sched_yield();
 		if (now_ms() > end)
 			die("the backend takes no requests");
 	}
 	full_barrier();
-	fe->sq[fe->sq_prod++ % fe->sq_size] = *req;
+	fe->q->sq[fe->q->sq_prod++ % fe->q->sq_size] = *req;
 }
 
 uint32_t post(struct frontend *fe, const struct xnem_request *req)
@@ -398,13 +403,13 @@ uint32_t post(struct frontend *fe, const struct xnem_request *req)
 	struct xnem_request copy = *req;
 	uint32_t id;
 
-	for (id = 0; id < fe->max_inflight; id++)
-		if (!fe->answers[id].busy)
+	for (id = 0; id < fe->q->max_inflight; id++)
+		if (!fe->q->answers[id].busy)
 			break;
-	if (id == fe->max_inflight)
-		die("a test with more than %u requests in flight", fe->max_inflight);
-	fe->answers[id].busy = true;
-	fe->answers[id].done = false;
+	if (id == fe->q->max_inflight)
+		die("a test with more than %u requests in flight", fe->q->max_inflight);
+	fe->q->answers[id].busy = true;
+	fe->q->answers[id].done = false;
 	copy.id = id;
 	post_raw(fe, &copy);
 	return id;
@@ -413,6 +418,7 @@ uint32_t post(struct frontend *fe, const struct xnem_request *req)
 bool wait_event(struct frontend *fe, uint32_t ms)
 {
 	struct pollfd p = { .fd = fe->evtchn, .events = POLLIN };
+	struct queue *q;
 	uint32_t port;
 
 	event_done(fe);
@@ -420,9 +426,10 @@ bool wait_event(struct frontend *fe, uint32_t ms)
 		return false;
 	if (read(fe->evtchn, &port, sizeof(port)) != sizeof(port))
 		die("reading the event channel: %s", strerror(errno));
-	/* Another one's is that of a queue before. */
-	if (port == fe->port)
-		fe->eoi_owed = true;
+	/* Another one's is that of a connection before. */
+	for (q = fe->queues; q < fe->queues + QUEUES_MAX; q++)
+		if (port == q->port)
+			q->eoi_owed = true;
 	return true;
 }
 
@@ -430,16 +437,16 @@ void sleep_on_event(struct frontend *fe, uint32_t ms)
 {
 	/* Before it asks for the next one: an event that comes now is not lost. */
 	event_done(fe);
-	__atomic_store_n(&fe->header->cq.event, fe->cq_cons + 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&fe->q->header->cq.event, fe->q->cq_cons + 1, __ATOMIC_RELAXED);
 	full_barrier();
-	if (load_acquire(&fe->header->cq.prod) == fe->cq_cons)
+	if (load_acquire(&fe->q->header->cq.prod) == fe->q->cq_cons)
 		wait_event(fe, ms);
 }
 
 bool answered(struct frontend *fe, uint32_t id)
 {
 	take(fe);
-	return fe->answers[id].done;
+	return fe->q->answers[id].done;
 }
 
 struct xnem_completion wait_for(struct frontend *fe, uint32_t id, uint32_t ms)
@@ -452,8 +459,8 @@ struct xnem_completion wait_for(struct frontend *fe, uint32_t id, uint32_t ms)
 			return (struct xnem_completion){ .id = id, .status = NO_ANSWER };
 		sleep_on_event(fe, end - now);
 	}
-	fe->answers[id].busy = false;
-	return fe->answers[id].c;
+	fe->q->answers[id].busy = false;
+	return fe->q->answers[id].c;
 }
 
 struct xnem_completion call(struct frontend *fe, const struct xnem_request *req)
@@ -504,32 +511,28 @@ static void read_offers(struct frontend *fe)
 	o->window_pages = limit(text, "window-pages");
 }
 
-static void make_queue(struct frontend *fe, struct pages *queue[3])
+static void make_queue(struct frontend *fe, struct queue *q)
 {
 	uint32_t remote = fe->backend_id;
 	int port;
 
-	queue[0] = grant_pages(fe, 1, true);
-	queue[1] = grant_pages(fe, 1u << SQ_ORDER, true);
-	queue[2] = grant_pages(fe, 1u << CQ_ORDER, true);
-	fe->header = (void *)queue[0]->mem;
-	fe->header->sq.event = 1;
-	fe->header->cq.event = 1;
-	fe->sq = (void *)queue[1]->mem;
-	fe->cq = (void *)queue[2]->mem;
-	fe->sq_size = XNEM_SQ_SLOTS_PER_PAGE << SQ_ORDER;
-	fe->cq_size = XNEM_CQ_SLOTS_PER_PAGE << CQ_ORDER;
-	fe->max_inflight = fe->cq_size < fe->offers.inflight ? fe->cq_size : fe->offers.inflight;
-	fe->answers = need_memory(fe->max_inflight * sizeof(fe->answers[0]));
-	fe->sq_prod = 0;
-	fe->sq_shown = 0;
-	fe->cq_cons = 0;
-	fe->eoi_owed = false;
-	memset(fe->wants_seen, 0, sizeof(fe->wants_seen));
+	memset(q, 0, sizeof(*q));
+	q->pages[0] = grant_pages(fe, 1, true);
+	q->pages[1] = grant_pages(fe, 1u << SQ_ORDER, true);
+	q->pages[2] = grant_pages(fe, 1u << CQ_ORDER, true);
+	q->header = (void *)q->pages[0]->mem;
+	q->header->sq.event = 1;
+	q->header->cq.event = 1;
+	q->sq = (void *)q->pages[1]->mem;
+	q->cq = (void *)q->pages[2]->mem;
+	q->sq_size = XNEM_SQ_SLOTS_PER_PAGE << SQ_ORDER;
+	q->cq_size = XNEM_CQ_SLOTS_PER_PAGE << CQ_ORDER;
+	q->max_inflight = q->cq_size < fe->offers.inflight ? q->cq_size : fe->offers.inflight;
+	q->answers = need_memory(q->max_inflight * sizeof(q->answers[0]));
 	port = ioctl(fe->evtchn, EVTCHN_BIND_UNBOUND_PORT, &remote);
 	if (port < 0)
 		die("allocating an event channel: %s", strerror(errno));
-	fe->port = port;
+	q->port = port;
 }
 
 static void print_refs(char text[200], const struct pages *p)
@@ -541,10 +544,26 @@ static void print_refs(char text[200], const struct pages *p)
 		len += snprintf(text + len, 200 - len, "%s%u", i ? " " : "", p->ref[i]);
 }
 
-static bool write_nodes(struct frontend *fe, const struct wish *wish, struct pages *queue[3])
+static void write_queue(struct frontend *fe, uint32_t tx, uint32_t i, const char *header_ref)
 {
-	char text[XS_MAX + 1], refs[200];
-	uint32_t tx;
+	static const char *const names[] = { "header-ref", "sq-refs", "cq-refs" };
+	const struct queue *q = &fe->queues[i];
+	char node[64], refs[200];
+	uint32_t k;
+
+	for (k = 0; k < 3; k++) {
+		snprintf(node, sizeof(node), "queue-%u/%s", i, names[k]);
+		print_refs(refs, q->pages[k]);
+		xs_write(fe, tx, node, "%s", k == 0 && header_ref ? header_ref : refs);
+	}
+	snprintf(node, sizeof(node), "queue-%u/event-channel", i);
+	xs_write(fe, tx, node, "%u", q->port);
+}
+
+static bool write_nodes(struct frontend *fe, const struct wish *wish)
+{
+	char text[XS_MAX + 1];
+	uint32_t tx, i;
 
 	if (!xs_talk(fe, XS_TRANSACTION_START, 0, "", "", 0, text))
 		die("starting a transaction: %s", text);
@@ -555,14 +574,9 @@ static bool write_nodes(struct frontend *fe, const struct wish *wish, struct pag
 	else
 		xs_write(fe, tx, "features", "%" PRIx64, (uint64_t)FROZEN_FEATURES);
 	xs_write(fe, tx, "windows", "%u", fe->offers.windows);
-	xs_write(fe, tx, "num-queues", "1");
-	print_refs(refs, queue[0]);
-	xs_write(fe, tx, "queue-0/header-ref", "%s", wish->header_ref ? wish->header_ref : refs);
-	print_refs(refs, queue[1]);
-	xs_write(fe, tx, "queue-0/sq-refs", "%s", refs);
-	print_refs(refs, queue[2]);
-	xs_write(fe, tx, "queue-0/cq-refs", "%s", refs);
-	xs_write(fe, tx, "queue-0/event-channel", "%u", fe->port);
+	xs_write(fe, tx, "num-queues", "%u", fe->nr_queues);
+	for (i = 0; i < fe->nr_queues; i++)
+		write_queue(fe, tx, i, i ? NULL : wish->header_ref);
 	if (xs_talk(fe, XS_TRANSACTION_END, tx, "T", "", 0, text))
 		return true;
 	if (strcmp(text, "EAGAIN"))
@@ -573,14 +587,19 @@ static bool write_nodes(struct frontend *fe, const struct wish *wish, struct pag
 bool connect_device(struct frontend *fe, const struct wish *wish)
 {
 	static const struct wish none;
-	struct pages *queue[3];
+	uint32_t i;
 
+	if (!wish)
+		wish = &none;
 	set_state(fe, STATE_INITIALISING);
 	if (!wait_backend(fe, STATE_INIT_WAIT, STATE_INIT_WAIT, PATIENCE_MS))
 		die("the backend does not come to InitWait: it is in state %d", backend_state(fe));
 	read_offers(fe);
-	make_queue(fe, queue);
-	while (!write_nodes(fe, wish ? wish : &none, queue))
+	fe->nr_queues = wish->queues ? wish->queues : 1;
+	for (i = 0; i < fe->nr_queues; i++)
+		make_queue(fe, &fe->queues[i]);
+	fe->q = fe->queues;
+	while (!write_nodes(fe, wish))
 		;
 	set_state(fe, STATE_INITIALISED);
 	if (!wait_backend(fe, STATE_CONNECTED, STATE_CLOSING, PATIENCE_MS))
@@ -594,17 +613,20 @@ bool connect_device(struct frontend *fe, const struct wish *wish)
 
 bool disconnect_device(struct frontend *fe)
 {
+	struct queue *q;
+
 	set_state(fe, STATE_CLOSING);
 	if (!wait_backend(fe, STATE_CLOSED, STATE_GONE, PATIENCE_MS))
 		return false;
 	/* Nothing is shared any more. */
-	if (fe->port && ioctl(fe->evtchn, EVTCHN_UNBIND, &fe->port))
-		die("closing the event channel: %s", strerror(errno));
-	fe->port = 0;
+	for (q = fe->queues; q < fe->queues + QUEUES_MAX; q++) {
+		if (q->port && ioctl(fe->evtchn, EVTCHN_UNBIND, &q->port))
+			die("closing the event channel: %s", strerror(errno));
+		free(q->answers);
+		memset(q, 0, sizeof(*q));
+	}
 	while (fe->pages)
 		revoke_pages(fe, fe->pages);
-	free(fe->answers);
-	fe->answers = NULL;
 	set_state(fe, STATE_CLOSED);
 	return true;
 }

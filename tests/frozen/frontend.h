@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A frontend of version 1 in user space, written from xnemif-1.h alone: one
- * device, one queue.  What the guest's kernel gives it are Xen's own devices:
+ * device, one queue unless a test wants more.  What the guest's kernel gives it are Xen's own devices:
  * grants of pages (/dev/xen/gntalloc), event channels (/dev/xen/evtchn) and
  * xenstore (/dev/xen/xenbus); no module of XNEM's is loaded.
  *
@@ -68,8 +68,32 @@ struct wish {
 	const char *version;
 	/** hexadecimal */
 	const char *features;
-	/** of the header page, instead of the one that is granted */
+	/** of queue 0's header page, instead of the one that is granted */
 	const char *header_ref;
+	uint32_t queues;
+};
+
+/** The most that a test wants. */
+#define QUEUES_MAX 2
+
+struct queue {
+	/** header, submission ring, completion ring */
+	struct pages *pages[3];
+	struct xnem_queue_header *header;
+	struct xnem_request *sq;
+	struct xnem_completion *cq;
+	uint32_t sq_size, cq_size, max_inflight;
+	uint32_t sq_prod, sq_shown, cq_cons;
+	uint32_t port;
+	/** an event was taken and the channel is not open again */
+	bool eoi_owed;
+	/** seq of each window's last want that was looked at (queue 0) */
+	uint32_t wants_seen[XNEM_WINDOWS_MAX];
+	/** by request id */
+	struct {
+		bool busy, done;
+		struct xnem_completion c;
+	} * answers;
 };
 
 struct frontend {
@@ -81,22 +105,10 @@ struct frontend {
 	/** all that are granted */
 	struct pages *pages;
 
-	/* The queue. */
-	struct xnem_queue_header *header;
-	struct xnem_request *sq;
-	struct xnem_completion *cq;
-	uint32_t sq_size, cq_size, max_inflight;
-	uint32_t sq_prod, sq_shown, cq_cons;
-	uint32_t port;
-	/** an event was taken and the channel is not open again */
-	bool eoi_owed;
-	/** seq of each window's last want that was looked at */
-	uint32_t wants_seen[XNEM_WINDOWS_MAX];
-	/** by request id */
-	struct {
-		bool busy, done;
-		struct xnem_completion c;
-	} * answers;
+	struct queue queues[QUEUES_MAX];
+	uint32_t nr_queues;
+	/** the one that is used: queue 0 unless a test says another */
+	struct queue *q;
 };
 
 /** Opens Xen's devices and finds the XNEM device. */

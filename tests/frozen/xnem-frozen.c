@@ -22,6 +22,7 @@ static const char usage_text[] =
 	"usage: xnem-frozen COMMAND\n"
 	"\n"
 	"  suite                      all tests; prints in the Test Anything Protocol\n"
+	"  queues                     the same for a device of two queues\n"
 	"  corrupt HOW                breaks the protocol and looks that it is cut off; HOW:\n"
 	"                             submission, completion (index), inflight (too many requests)\n"
 	"  pull COOKIE BYTES SEED     copy from it and verify\n"
@@ -35,23 +36,38 @@ static const char usage_text[] =
 
 /* ---- the suite ---- */
 
+static int run_tests(struct frontend *fe, const struct test *test)
+{
+	int failed, bad = 0;
+
+	for (; test->name; test++) {
+		begin_test(fe);
+		failed = end_test(fe, test, test->run(fe));
+		bad |= failed;
+		tap_result(failed, test->name);
+	}
+	return bad != 0;
+}
+
 static int suite(struct frontend *fe)
 {
 	static const struct test *const all[] = { connection_tests, region_tests, refusal_tests,
 						  context_tests, order_tests };
-	unsigned int i, bad = 0;
-	const struct test *test;
-	int failed;
+	unsigned int i;
+	int bad = 0;
 
 	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-		for (test = all[i]; test->name; test++) {
-			begin_test(fe);
-			failed = end_test(fe, test, test->run(fe));
-			bad += failed;
-			tap_result(failed, test->name);
-		}
+		bad |= run_tests(fe, all[i]);
 	tap_plan();
-	return bad != 0;
+	return bad;
+}
+
+static int queues(struct frontend *fe)
+{
+	int bad = run_tests(fe, queue_tests);
+
+	tap_plan();
+	return bad;
 }
 
 /* ---- breaking the protocol ---- */
@@ -69,13 +85,13 @@ static int corrupt(struct frontend *fe, const char *how)
 		die("it does not work before it is broken");
 	if (!strcmp(how, "submission")) {
 		/* As many more than there are slots as could be. */
-		fe->sq_prod += 0x80000000;
+		fe->q->sq_prod += 0x80000000;
 	} else if (!strcmp(how, "completion")) {
-		store_release(&fe->header->cq.cons, fe->cq_cons + 1000);
+		store_release(&fe->q->header->cq.cons, fe->q->cq_cons + 1000);
 		post_raw(fe, &req);
 	} else {
 		/* No answer is taken. */
-		for (i = 0; i <= fe->max_inflight; i++) {
+		for (i = 0; i <= fe->q->max_inflight; i++) {
 			post_raw(fe, &req);
 			publish(fe);
 		}
@@ -211,7 +227,7 @@ static int client(struct frontend *fe, char **arg)
 	req = message_request(server, &order, sizeof(order));
 	EXPECT(XNEM_ST_OK, call(fe, &req).status);
 
-	fe->header->attention.event = 1;
+	fe->q->header->attention.event = 1;
 	full_barrier();
 	for (end = now_ms() + PATIENCE_MS; inbox_empty(&ctx) && now_ms() < end;)
 		sleep_on_event(fe, 1000);
@@ -246,6 +262,10 @@ int main(int argc, char **argv)
 	if (argc == 2 && !strcmp(argv[1], "suite")) {
 		frontend_open(&fe);
 		return suite(&fe);
+	}
+	if (argc == 2 && !strcmp(argv[1], "queues")) {
+		frontend_open(&fe);
+		return queues(&fe);
 	}
 	if (argc == 3 && !strcmp(argv[1], "corrupt") &&
 	    (!strcmp(argv[2], "submission") || !strcmp(argv[2], "completion") ||

@@ -14,13 +14,13 @@
 
 void shove(struct frontend *fe, const struct xnem_request *req)
 {
-	fe->sq[fe->sq_prod++ % fe->sq_size] = *req;
+	fe->q->sq[fe->q->sq_prod++ % fe->q->sq_size] = *req;
 }
 
 void show_all(struct frontend *fe)
 {
-	store_release(&fe->header->sq.prod, fe->sq_prod);
-	fe->sq_shown = fe->sq_prod;
+	store_release(&fe->q->header->sq.prod, fe->q->sq_prod);
+	fe->q->sq_shown = fe->q->sq_prod;
 	full_barrier();
 	notify(fe);
 }
@@ -29,13 +29,13 @@ bool take_raw(struct frontend *fe, uint32_t n)
 {
 	uint64_t end = now_ms() + PATIENCE_MS;
 
-	while (load_acquire(&fe->header->cq.prod) - fe->cq_cons < n) {
+	while (load_acquire(&fe->q->header->cq.prod) - fe->q->cq_cons < n) {
 		if (now_ms() > end)
 			return false;
 		usleep(100);
 	}
-	fe->cq_cons = load_acquire(&fe->header->cq.prod);
-	store_release(&fe->header->cq.cons, fe->cq_cons);
+	fe->q->cq_cons = load_acquire(&fe->q->header->cq.prod);
+	store_release(&fe->q->header->cq.cons, fe->q->cq_cons);
 	return true;
 }
 
@@ -71,9 +71,9 @@ void scribbler_stop(void)
 
 void new_header(struct frontend *fe)
 {
-	memset(fe->header, 0, sizeof(*fe->header));
-	fe->header->sq.event = 1;
-	fe->header->cq.event = 1;
+	memset(fe->q->header, 0, sizeof(*fe->q->header));
+	fe->q->header->sq.event = 1;
+	fe->q->header->cq.event = 1;
 }
 
 /* A region of @length bytes in two pages, of which @table says where. */
@@ -234,7 +234,7 @@ static int revoked_during_copy(struct frontend *fe)
 static int ids_twice(struct frontend *fe)
 {
 	struct xnem_request req = request(XNEM_OP_PING, 0), end = request(XNEM_OP_CANCEL, 0);
-	uint32_t round, i, n = fe->sq_size;
+	uint32_t round, i, n = fe->q->sq_size;
 
 	for (round = 0; round < 50; round++) {
 		req.id = round % 2 ? 7 : UINT32_MAX;
@@ -245,7 +245,7 @@ static int ids_twice(struct frontend *fe)
 		show_all(fe);
 		EXPECT(true, take_raw(fe, n));
 		for (i = 1; i <= n; i++)
-			EXPECT(req.id, fe->cq[(fe->cq_cons - i) % fe->cq_size].id);
+			EXPECT(req.id, fe->q->cq[(fe->q->cq_cons - i) % fe->q->cq_size].id);
 	}
 	return ping(fe);
 }
@@ -363,7 +363,7 @@ static void flip_ring(void *arg)
 {
 	struct ring_flip *f = arg;
 	uint64_t r = rnd(&f->seed);
-	uint32_t *to = (uint32_t *)&f->fe->sq[r % f->fe->sq_size];
+	uint32_t *to = (uint32_t *)&f->fe->q->sq[r % f->fe->q->sq_size];
 	const uint32_t *from = (const uint32_t *)((r >> 32) % 2 ? &f->a : &f->b);
 	uint32_t i = (r >> 40) % 32;
 
@@ -385,10 +385,10 @@ static int ring_flips(struct frontend *fe)
 	f.b.u.reg.ref[0] = a.pages->ref[0];
 	scribbler_start(flip_ring, &f);
 	for (round = 0; round < 100 && all; round++) {
-		for (i = 0; i < fe->sq_size; i++)
+		for (i = 0; i < fe->q->sq_size; i++)
 			shove(fe, i % 2 ? &f.a : &f.b);
 		show_all(fe);
-		all = take_raw(fe, fe->sq_size);
+		all = take_raw(fe, fe->q->sq_size);
 	}
 	scribbler_stop();
 	note("round %u", round);
@@ -411,6 +411,7 @@ struct inbox_scribble {
 	struct context *ctx;
 	struct frontend *fe;
 	uint64_t seed;
+	volatile uint32_t delivered; /* slots written, at the least */
 };
 
 static void scribble_inbox(void *arg)
@@ -422,7 +423,7 @@ static void scribble_inbox(void *arg)
 				       (uint32_t *)s->ctx->cpage->mem };
 
 	((volatile struct xnem_context_control *)s->ctx->ctl)->inbox_cons =
-		r % 2 ? (uint32_t)(r >> 32) : s->ctx->slots_read + (r >> 32) % 64;
+		r % 2 ? (uint32_t)(r >> 32) : s->delivered - (uint32_t)(r >> 32) % 64;
 	pages[r % 3][(r >> 8) % 1024] = r >> 20;
 }
 
@@ -445,6 +446,9 @@ static int inbox_scribbled(struct frontend *fe)
 	scribbler_start(scribble_inbox, &s);
 	for (i = 0; i < 2 * ROUNDS; i++) {
 		status = call(fe, i % 2 ? &msg : &req).status;
+		/* A copy notifies the owner of its source and of its destination. */
+		if (status == XNEM_ST_OK)
+			s.delivered += i % 2 ? 1 : 2;
 		ok += status == XNEM_ST_OK;
 		busy += status == XNEM_ST_BUSY;
 		odd += status != XNEM_ST_OK && status != XNEM_ST_BUSY;
@@ -462,7 +466,7 @@ static void scribble_header(void *arg)
 {
 	struct inbox_scribble *s = arg;
 	uint64_t r = rnd(&s->seed);
-	volatile uint32_t *word = (volatile uint32_t *)s->fe->header;
+	volatile uint32_t *word = (volatile uint32_t *)s->fe->q->header;
 	uint32_t i = r % (XNEM_PAGE_SIZE / 4);
 
 	/* Not the four indices; those have tests of their own. */
@@ -493,11 +497,11 @@ static int header_scribbled(struct frontend *fe)
 		} else {
 			shove(fe, &req);
 		}
-		for (i = 1; i < fe->sq_size; i++)
+		for (i = 1; i < fe->q->sq_size; i++)
 			shove(fe, i % 2 ? &req : &ping_req);
 		show_all(fe);
 		/* The copies that want windows are not answered soon. */
-		all = take_raw(fe, fe->sq_size - 2);
+		all = take_raw(fe, fe->q->sq_size - 2);
 	}
 	scribbler_stop();
 	note("round %u", round);
@@ -540,7 +544,7 @@ static int waits_for_nothing(struct frontend *fe)
 	EXPECT(XNEM_ST_INVALID, call(fe, &wrong).status);
 	/* From here on wants are never answered, and all the rest stands behind a fence. */
 	req = request(XNEM_OP_PING, XNEM_REQ_FENCE);
-	for (i = 0; i < fe->sq_size / 2; i++)
+	for (i = 0; i < fe->q->sq_size / 2; i++)
 		post(fe, &req);
 	publish(fe);
 	usleep(100000);
@@ -618,14 +622,14 @@ const struct test served_tests[] = {
 
 static int submission_ahead(struct frontend *fe)
 {
-	store_release(&fe->header->sq.prod, fe->sq_prod + fe->sq_size + 1);
+	store_release(&fe->q->header->sq.prod, fe->q->sq_prod + fe->q->sq_size + 1);
 	notify(fe);
 	return 0;
 }
 
 static int submission_behind(struct frontend *fe)
 {
-	store_release(&fe->header->sq.prod, fe->sq_prod - 1);
+	store_release(&fe->q->header->sq.prod, fe->q->sq_prod - 1);
 	notify(fe);
 	return 0;
 }
@@ -634,7 +638,7 @@ static int completion(struct frontend *fe, uint32_t cons)
 {
 	struct xnem_request req = request(XNEM_OP_PING, 0);
 
-	store_release(&fe->header->cq.cons, cons);
+	store_release(&fe->q->header->cq.cons, cons);
 	shove(fe, &req);
 	show_all(fe);
 	return 0;
@@ -642,12 +646,12 @@ static int completion(struct frontend *fe, uint32_t cons)
 
 static int completion_ahead(struct frontend *fe)
 {
-	return completion(fe, fe->cq_cons + 1);
+	return completion(fe, fe->q->cq_cons + 1);
 }
 
 static int completion_behind(struct frontend *fe)
 {
-	return completion(fe, fe->cq_cons - fe->cq_size - 1);
+	return completion(fe, fe->q->cq_cons - fe->q->cq_size - 1);
 }
 
 static int never_drains(struct frontend *fe)
@@ -655,8 +659,8 @@ static int never_drains(struct frontend *fe)
 	struct xnem_request req = request(XNEM_OP_PING, 0);
 	uint32_t i;
 
-	for (i = 0; i <= fe->max_inflight; i++) {
-		while (fe->sq_prod - load_acquire(&fe->header->sq.cons) >= fe->sq_size)
+	for (i = 0; i <= fe->q->max_inflight; i++) {
+		while (fe->q->sq_prod - load_acquire(&fe->q->header->sq.cons) >= fe->q->sq_size)
 			usleep(100);
 		shove(fe, &req);
 		show_all(fe);

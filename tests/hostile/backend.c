@@ -113,6 +113,7 @@ static void start(struct backend *be, const char *guest)
 	char text[XS_MAX + 1];
 
 	memset(be, 0, sizeof(*be));
+	fe->q = fe->queues;
 	be->guest = strtoul(guest, NULL, 10);
 	fe->xenbus = open("/dev/xen/xenbus", O_RDWR | O_CLOEXEC);
 	fe->evtchn = open("/dev/xen/evtchn", O_RDWR | O_CLOEXEC | O_NONBLOCK);
@@ -137,7 +138,7 @@ static void bind_port(struct backend *be)
 	port = ioctl(be->fe.evtchn, EVTCHN_BIND_INTERDOMAIN, op);
 	if (port < 0)
 		die("binding port %u: %s", op[1], strerror(errno));
-	be->fe.port = port;
+	be->fe.q->port = port;
 }
 
 /* The pages of a ring, one behind the other. */
@@ -174,13 +175,13 @@ static bool join(struct backend *be)
 
 	if (!wait_peer(fe, STATE_INITIALISED, STATE_CONNECTED, PATIENCE_MS))
 		return false;
-	fe->header = need_ring(be, "queue-0/header-ref", 1);
+	fe->q->header = need_ring(be, "queue-0/header-ref", 1);
 	pages = ring_pages(be, "queue-0/sq-refs");
-	fe->sq = need_ring(be, "queue-0/sq-refs", pages);
-	fe->sq_size = pages * XNEM_SQ_SLOTS_PER_PAGE;
+	fe->q->sq = need_ring(be, "queue-0/sq-refs", pages);
+	fe->q->sq_size = pages * XNEM_SQ_SLOTS_PER_PAGE;
 	pages = ring_pages(be, "queue-0/cq-refs");
-	fe->cq = need_ring(be, "queue-0/cq-refs", pages);
-	fe->cq_size = pages * XNEM_CQ_SLOTS_PER_PAGE;
+	fe->q->cq = need_ring(be, "queue-0/cq-refs", pages);
+	fe->q->cq_size = pages * XNEM_CQ_SLOTS_PER_PAGE;
 	bind_port(be);
 	set_state(fe, STATE_CONNECTED);
 	return wait_peer(fe, STATE_CONNECTED, STATE_CONNECTED, PATIENCE_MS);
@@ -191,12 +192,12 @@ static void let_go(struct backend *be)
 {
 	struct frontend *fe = &be->fe;
 
-	munmap(fe->header, XNEM_PAGE_SIZE);
-	munmap(fe->sq, fe->sq_size * sizeof(fe->sq[0]));
-	munmap(fe->cq, fe->cq_size * sizeof(fe->cq[0]));
+	munmap(fe->q->header, XNEM_PAGE_SIZE);
+	munmap(fe->q->sq, fe->q->sq_size * sizeof(fe->q->sq[0]));
+	munmap(fe->q->cq, fe->q->cq_size * sizeof(fe->q->cq[0]));
 	close(be->gntdev);
 	be->gntdev = open("/dev/xen/gntdev", O_RDWR | O_CLOEXEC);
-	if (be->gntdev < 0 || ioctl(fe->evtchn, EVTCHN_UNBIND, &fe->port))
+	if (be->gntdev < 0 || ioctl(fe->evtchn, EVTCHN_UNBIND, &fe->q->port))
 		die("letting go of a connection: %s", strerror(errno));
 }
 
@@ -217,14 +218,14 @@ static bool connect_guest(struct backend *be)
 static void answer(struct backend *be, uint32_t id, uint16_t status, uint64_t bytes, uint64_t d0,
 		   uint64_t d1)
 {
-	be->fe.cq[be->cq_prod++ % be->fe.cq_size] = (struct xnem_completion){
+	be->fe.q->cq[be->cq_prod++ % be->fe.q->cq_size] = (struct xnem_completion){
 		.id = id, .status = status, .bytes_done = bytes, .data = { d0, d1 }
 	};
 }
 
 static void show(struct backend *be)
 {
-	store_release(&be->fe.header->cq.prod, be->cq_prod);
+	store_release(&be->fe.q->header->cq.prod, be->cq_prod);
 	full_barrier();
 	notify(&be->fe);
 }
@@ -287,7 +288,7 @@ static void serve(struct backend *be, const struct attack *how, bool *attacked, 
 	uint64_t until = now_ms() + ms;
 
 	while (!over && now_ms() < until) {
-		uint32_t prod = load_acquire(&be->fe.header->sq.prod);
+		uint32_t prod = load_acquire(&be->fe.q->header->sq.prod);
 
 		if (prod == be->sq_cons) {
 			usleep(1000);
@@ -295,9 +296,9 @@ static void serve(struct backend *be, const struct attack *how, bool *attacked, 
 		}
 		/* An attack may have served some itself. */
 		while ((int32_t)(prod - be->sq_cons) > 0) {
-			struct xnem_request req = be->fe.sq[be->sq_cons++ % be->fe.sq_size];
+			struct xnem_request req = be->fe.q->sq[be->sq_cons++ % be->fe.q->sq_size];
 
-			store_release(&be->fe.header->sq.cons, be->sq_cons);
+			store_release(&be->fe.q->header->sq.cons, be->sq_cons);
 			serve_one(be, &req, how, attacked);
 		}
 		show(be);
@@ -345,7 +346,7 @@ static void no_status(struct backend *be, const struct xnem_request *req)
 static void completion_ahead(struct backend *be, const struct xnem_request *req)
 {
 	(void)req;
-	be->cq_prod += be->fe.cq_size + 1;
+	be->cq_prod += be->fe.q->cq_size + 1;
 }
 
 static void completion_behind(struct backend *be, const struct xnem_request *req)
@@ -358,17 +359,17 @@ static void submission_ahead(struct backend *be, const struct xnem_request *req)
 {
 	(void)req;
 	/* Seen when the process posts its next one. */
-	store_release(&be->fe.header->sq.cons, be->sq_cons + 1000);
+	store_release(&be->fe.q->header->sq.cons, be->sq_cons + 1000);
 	answer(be, req->id, XNEM_ST_FAULT, 0, 0, 0);
 }
 
 static void window_out_of_turn(struct backend *be, const struct xnem_request *req)
 {
 	(void)req;
-	be->fe.header->want[0].region_id = 1;
-	be->fe.header->want[0].nr_pages = 1;
-	store_release(&be->fe.header->want[0].seq, 5);
-	__atomic_fetch_or(&be->fe.header->attention.windows, 1, __ATOMIC_SEQ_CST);
+	be->fe.q->header->want[0].region_id = 1;
+	be->fe.q->header->want[0].nr_pages = 1;
+	store_release(&be->fe.q->header->want[0].seq, 5);
+	__atomic_fetch_or(&be->fe.q->header->attention.windows, 1, __ATOMIC_SEQ_CST);
 }
 
 static void nothing(struct backend *be, const struct xnem_request *req)
@@ -385,8 +386,8 @@ static void storm(struct backend *be, const struct xnem_request *req)
 
 	for (n = 0; n % 64 || now_ms() < until; n++) {
 		for (i = 0; i < 4; i++)
-			be->fe.header->attention.contexts[rnd(&seed) % 32] = rnd(&seed);
-		be->fe.header->attention.windows = 0xfffffff0;
+			be->fe.q->header->attention.contexts[rnd(&seed) % 32] = rnd(&seed);
+		be->fe.q->header->attention.windows = 0xfffffff0;
 		notify(&be->fe);
 	}
 	answer(be, req->id, XNEM_ST_OK, req->u.copy.length, 0, 0);
@@ -407,17 +408,18 @@ static void wants(struct backend *be, const struct xnem_request *req)
 	bool unused = true;
 
 	for (i = 0; i < sizeof(w) / sizeof(w[0]); i++) {
-		struct xnem_want *to = &be->fe.header->want[0];
+		struct xnem_want *to = &be->fe.q->header->want[0];
 
 		*to = w[i];
 		store_release(&to->seq, i + 1);
-		__atomic_fetch_or(&be->fe.header->attention.windows, 1, __ATOMIC_SEQ_CST);
+		__atomic_fetch_or(&be->fe.q->header->attention.windows, 1, __ATOMIC_SEQ_CST);
 		notify(&be->fe);
 		before = be->sq_cons;
 		while (be->sq_cons == before && !over) {
-			const struct xnem_request *d = &be->fe.sq[be->sq_cons % be->fe.sq_size];
+			const struct xnem_request *d =
+				&be->fe.q->sq[be->sq_cons % be->fe.q->sq_size];
 
-			if (load_acquire(&be->fe.header->sq.prod) != be->sq_cons &&
+			if (load_acquire(&be->fe.q->header->sq.prod) != be->sq_cons &&
 			    d->op == XNEM_OP_DESCRIBE && d->u.describe.nr_pages)
 				die("want %u was granted", i);
 			serve(be, &none, &unused, 20);

@@ -82,18 +82,18 @@ static int make_base(struct frontend *fe, struct base *b)
 /* The description of a want, if there is a new one. */
 static bool describe(struct frontend *fe, struct base *b, struct xnem_request *req)
 {
-	uint32_t bits = load_acquire(&fe->header->attention.windows), i, k;
+	uint32_t bits = load_acquire(&fe->q->header->attention.windows), i, k;
 
 	if (!bits)
 		return false;
 	i = __builtin_ctz(bits);
-	__atomic_fetch_and(&fe->header->attention.windows, ~(1u << i), __ATOMIC_SEQ_CST);
+	__atomic_fetch_and(&fe->q->header->attention.windows, ~(1u << i), __ATOMIC_SEQ_CST);
 	*req = b->req[b->describe];
 	req->u.describe.window = i;
-	req->u.describe.seq = load_acquire(&fe->header->want[i].seq);
-	req->u.describe.nr_pages = fe->header->want[i].nr_pages;
+	req->u.describe.seq = load_acquire(&fe->q->header->want[i].seq);
+	req->u.describe.nr_pages = fe->q->header->want[i].nr_pages;
 	for (k = 0; k < req->u.describe.nr_pages && k < XNEM_DESCRIBE_REFS; k++)
-		req->u.describe.ref[k] = b->page->ref[(fe->header->want[i].page + k) % 20];
+		req->u.describe.ref[k] = b->page->ref[(fe->q->header->want[i].page + k) % 20];
 	return true;
 }
 
@@ -133,12 +133,12 @@ static int make_room(struct frontend *fe)
 	uint64_t end = now_ms() + PATIENCE_MS;
 
 	for (;;) {
-		fe->cq_cons = load_acquire(&fe->header->cq.prod);
-		store_release(&fe->header->cq.cons, fe->cq_cons);
-		if (fe->sq_prod - load_acquire(&fe->header->sq.cons) < fe->sq_size &&
-		    fe->sq_prod - fe->cq_cons < fe->max_inflight)
+		fe->q->cq_cons = load_acquire(&fe->q->header->cq.prod);
+		store_release(&fe->q->header->cq.cons, fe->q->cq_cons);
+		if (fe->q->sq_prod - load_acquire(&fe->q->header->sq.cons) < fe->q->sq_size &&
+		    fe->q->sq_prod - fe->q->cq_cons < fe->q->max_inflight)
 			return 0;
-		if (fe->sq_shown != fe->sq_prod)
+		if (fe->q->sq_shown != fe->q->sq_prod)
 			show_all(fe);
 		EXPECT(true, now_ms() < end);
 		usleep(200);

@@ -96,6 +96,13 @@ done
 frozen served-again pull "$cookie_own" 300000 3
 export_stop own
 
+step "a device of two queues, by a backend with two workers"
+backend() { backend_unload "$be" && on "$be" "insmod /lib/modules/xnem/xnem-backend.ko $1" </dev/null; }
+check two-workers backend workers=2
+tap queues g1 root xnem-frozen queues
+check one-worker backend ""
+check g2-again wait_for 30 connected g2
+
 step "the ordinary frontend again"
 ordinary_again
 settled frozen-settled
