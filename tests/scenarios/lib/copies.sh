@@ -42,7 +42,7 @@ try() {
 counter() { on "$1" "sed -n 's/^$3 //p' /sys/kernel/debug/$2/counters" </dev/null; }
 
 # settled NAME [DOM...]: a test: nothing is held any more, in every domain that lives
-# (within the 5 s that xnem-leakcheck waits).
+# (within 5 s).
 settled() {
 	_t=$1
 	shift
@@ -50,7 +50,7 @@ settled() {
 	# shellcheck disable=SC2046 # a list
 	[ $# -gt 0 ] || set -- $(_domains)
 	for _d in "$@"; do
-		_said=$(on "$_d" xnem-leakcheck 2>&1 </dev/null) || _bad="$_bad $_d: $_said"
+		_said=$(on "$_d" xnem-leakcheck -t $((5 * SLOW)) 2>&1 </dev/null) || _bad="$_bad $_d: $_said"
 	done
 	if [ -z "$_bad" ]; then pass "$_t"; else fail "$_t" "$_bad"; fi
 }
