@@ -9,7 +9,7 @@ export_start() {
 	shift 3
 	_f=/dev/shm/$_n.$_u.cookie
 	on -u "$_u" "$_d" "rm -f $_f" </dev/null
-	on_bg "$_n" -t 600 -u "$_u" "$_d" "exec xnem-test export --cookie-file $_f --hold 590 $*"
+	on_bg "$_n" -t 600 -u "$_u" "$_d" "exec xnem-test export --cookie-file $_f --hold $((590 * SLOW)) $*"
 	if ! wait_for 30 _has_cookie "$_f" "$_d"; then
 		fail "export-$_n" "no cookie: $(tail -n 1 "$OUT/$_n.err")"
 		return 1
