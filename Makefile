@@ -35,7 +35,7 @@ MPI_OPTIONS = $(if $(NO_MPI),--set MPI=0,--domU-overlay $(BUILD)/stage-mpi)
 # Scenarios that are named want it only if they are about it.
 WITH_MPI = $(if $(SCENARIOS),$(if $(filter mpi,$(SCENARIOS)),stage-mpi),stage-mpi)
 
-STAGE := $(BUILD)/stage
+STAGE ?= $(BUILD)/stage
 SCRIPTS := xnem-attach xnem-detach xnem-list xnemd
 # For /usr/src, as DKMS wants it.
 DKMS_DIR = $(DESTDIR)/usr/src/xnem-$(VERSION)
@@ -68,12 +68,17 @@ shell: stage $(if $(filter 1,$(MPI)),stage-mpi) ## a prompt in dom0, guests runn
 # So that quotes in CMD reach the guest's shell as they are.
 export XNEM_CMD = $(value CMD)
 
-check: deps ## all tests; ends with one line "N passed, N failed" (MPI=0: without MPI's, which want MPICH)
+ifeq ($(DEBUG),1)
+check: deps
+	$(Q)$(TOP)/tests/check --build "$(BUILD)" build debug $(addprefix --scenario ,$(SCENARIOS)) -- $(HOST_OPTIONS)
+else
+check: deps ## all tests; ends with one line "N passed, N failed" (MPI=0: without MPI's, which want MPICH; DEBUG=1: on debug kernels)
 	$(Q)$(if $(NO_MPI),,$(TOP)/lmt_xnem/build --print-prefix >/dev/null 2>&1 || printf '%s\n' \
 		'xnem: MPICH is built first: some 15 minutes on two CPUs, once; MPI=0 leaves MPI out')
 	$(Q)$(if $(NO_MPI),,$(MAKE_QUIET) stage-mpi)
 	$(Q)$(TOP)/tests/check --build "$(BUILD)" native build host -- \
 		$(if $(NO_MPI),--set MPI=0,--domU-overlay $(BUILD)/stage-mpi)
+endif
 
 check-native: deps ## tests that need no emulated host
 	$(Q)$(TOP)/tests/check --build "$(BUILD)" native

@@ -9,12 +9,13 @@ import re
 PATTERNS = [
     r"\bBUG: ", r"kernel BUG at ", r"\bOops: ", r"general protection fault",
     r"unable to handle (?:kernel|page)", r"Kernel panic - not syncing",
-    r"WARNING: CPU: \d+ PID", r"WARNING: (?:possible|suspicious|inconsistent|bad unlock|held lock)",
+    r"WARNING: CPU: \d+ PID",
+    r"WARNING: (?:possible|suspicious|inconsistent|bad unlock|held lock|lock held|nested lock|chain cache)",
     r"INFO: (?:possible|suspicious|inconsistent|trying to register)",
     r"INFO: task .* blocked for more than",
     r"rcu: .*(?:detected stalls|self-detected stall|detected expedited stalls)", r"soft lockup", r"hard LOCKUP",
-    r"KASAN: ", r"UBSAN: ", r"KCSAN: ", r"KFENCE: ", r"kmemleak: \d+ new suspected",
-    r"list_(?:add|del) corruption", r"refcount_t: ", r"workqueue lockup",
+    r"KASAN: ", r"UBSAN: ", r"KCSAN: ", r"KFENCE: ", r"\bBUG \S+ \((?:Not tainted|Tainted)",
+    r"list_(?:add|del) corruption", r"list_add double add", r"refcount_t: ", r"ODEBUG: ", r"workqueue lockup",
     r"Out of memory: Killed", r"invoked oom-killer", r"page allocation failure", r"scheduling while atomic",
     r"segfault at [0-9a-f]+ ip", r"traps: .* (?:general protection|trap)", r"Call Trace:",
     r"\(XEN\).*(?:Panic on CPU|Assertion .* failed|Xen BUG at|Xen WARN at|FATAL )",
@@ -96,6 +97,33 @@ class Detector:
                 self.excused.append((block[0], reason))
                 return
         self.findings.append(Finding(self.domain, block[0], block, list(self.tail)))
+
+
+# What a domain's testbed-debug prints: lines of its own, and kmemleak's list of objects.
+LEAK = re.compile(r"^unreferenced object ", re.M)
+
+
+def debug_findings(domain, text, release, allowed=()):
+    """What testbed-debug printed in a domain, as ([(kind, note)], [(first line, reason)])."""
+    own, *leaks = LEAK.split(text)
+    said = dict(line.split(" ", 1) for line in own.splitlines() if " " in line)
+    wrong, excused = [], []
+    if said.get("release") != release:
+        wrong.append(("kernel", f"runs {said.get('release')}, not {release}"))
+    # After its first message lockdep looks at nothing any more.
+    if said.get("lockdep", "1") != "1":
+        wrong.append(("lockdep", "has turned itself off"))
+    if said.get("end") != "0":
+        wrong.append(("look", f"did not end well: {own.strip()[-200:]}"))
+    for object_ in leaks:
+        for pattern, expression, reason in allowed:
+            if fnmatch.fnmatch(domain, pattern) and expression.search("unreferenced object " + object_):
+                excused.append(("unreferenced object", reason))
+                break
+        else:
+            calls = re.findall(r"\[<[0-9a-f]+>\] (.*)", object_)
+            wrong.append(("kmemleak", "unreferenced object " + object_.splitlines()[0] + " " + ", ".join(calls)))
+    return wrong, excused
 
 
 def xen_line_domid(line):

@@ -726,6 +726,33 @@ static void check_options(const struct options *opt)
 		wrong_usage("--count, --chunk, --depth, --threads", "out of range");
 }
 
+/*
+ * With XNEM_TEST_FAIL_NTH=N (and a kernel that injects faults) the N-th object that the kernel
+ * allocates for this process is refused; at the end fail_nth=0 tells that it came to that.
+ */
+static int fail_nth_open(void)
+{
+	const char *nth = getenv("XNEM_TEST_FAIL_NTH");
+	int fd;
+
+	if (!nth)
+		return -1;
+	fd = open("/proc/thread-self/fail-nth", O_RDWR | O_CLOEXEC);
+	if (fd < 0 || write(fd, nth, strlen(nth)) < 0)
+		wrong_usage("XNEM_TEST_FAIL_NTH", "the kernel does not inject faults");
+	return fd;
+}
+
+static void fail_nth_close(int fd)
+{
+	char left[16] = "";
+
+	if (fd < 0)
+		return;
+	if (pread(fd, left, sizeof(left) - 1, 0) > 0)
+		printf("fail_nth=%s", left);
+}
+
 int main(int argc, char **argv)
 {
 	struct options opt = {
@@ -740,7 +767,7 @@ int main(int argc, char **argv)
 		.domid = -1,
 		.peer_domid = -1,
 	};
-	int c;
+	int c, fail_nth;
 
 	while ((c = getopt_long(argc, argv, "", long_options, NULL)) != -1)
 		set_option(&opt, c, optarg);
@@ -752,7 +779,9 @@ int main(int argc, char **argv)
 			continue;
 		if (argc - optind - 1 != commands[i].args)
 			wrong_usage(argv[optind], "wrong number of arguments");
+		fail_nth = fail_nth_open();
 		c = commands[i].run(&opt, argv + optind + 1);
+		fail_nth_close(fail_nth);
 		/* a line that nobody got is no result */
 		if (fflush(stdout))
 			return T_FAILED;

@@ -28,7 +28,7 @@ ended() {
 	# 2: another error than those of a peer that went away.
 	if [ $_rc = 2 ] && ! grep -q EFAULT "$OUT/$1.out" "$OUT/$1.err"; then
 		fail "$2" "$(tail -n 2 "$OUT/$1.out" "$OUT/$1.err")"
-	elif [ $_ms -gt "$3" ]; then
+	elif [ $_ms -gt $(($3 * SLOW)) ]; then
 		fail "$2" "took $_ms ms"
 	else
 		pass "$2" "$_ms ms, $(sed -n 's/^error=//p' "$OUT/$1.out")"

@@ -35,7 +35,7 @@ told() {
 	_ms=$(($(uptime_ms) - $2))
 	if [ $_rc = 0 ] || [ $_rc = 124 ] || [ $_rc = 125 ] || [ $_rc -gt 128 ]; then
 		fail "$1" "exit status $_rc: $(tail -n 1 "$OUT/client.out" "$OUT/client.err")"
-	elif [ $_ms -gt 5000 ]; then
+	elif [ $_ms -gt $((5000 * SLOW)) ]; then
 		fail "$1" "took $_ms ms"
 	else
 		pass "$1" "$_ms ms"
@@ -103,7 +103,7 @@ step "a page that the backend keeps mapped"
 backend_start keep
 start=$(uptime_ms)
 try keep-copies g1 root pull $cookie --bytes 4096
-check keep-exit-does-not-wait [ $(($(uptime_ms) - start)) -lt 5000 ]
+check keep-exit-does-not-wait [ $(($(uptime_ms) - start)) -lt $((5000 * SLOW)) ]
 check keep-attacked attacked
 wait_for 5 [ "$(frontend quarantined)" = 1 ]
 check keep-quarantined [ "$(frontend quarantined)" -ge 1 ]

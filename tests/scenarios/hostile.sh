@@ -12,7 +12,7 @@ owner=g2
 : "${FUZZ_COUNT:=34000}"
 
 watch_start() { # NAME
-	on_bg "$1" -t 500 g2 "exec xnem-test watch $cookie_own --bytes 65536 --seconds 480 --verify 3"
+	on_bg "$1" -t 500 g2 "exec xnem-test watch $cookie_own --bytes 65536 --seconds $((480 * SLOW)) --verify 3"
 	wait_for 30 grep -q pid= "$OUT/$1.out" || fail "$1" "does not copy: $(cat "$OUT/$1.err")"
 }
 # watch_end NAME: every copy was right; how long they took.

@@ -40,7 +40,7 @@ rc=$?
 ms=$(($(uptime_ms) - start))
 # Not that the region or its owner is gone: the backend is, another way may be tried.
 case $rc in
-22 | 24 | 25) check copier-told [ $ms -lt 5000 ] ;;
+22 | 24 | 25) check copier-told [ $ms -lt $((5000 * SLOW)) ] ;;
 *) fail copier-told "exit status $rc: $(tail -n 2 "$OUT/copier.out" "$OUT/copier.err")" ;;
 esac
 check frontend-knows wait_for 10 disconnected g1

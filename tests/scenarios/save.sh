@@ -49,11 +49,11 @@ whole() { on "$1" 'xnem-leakcheck -n && ! dmesg | grep -q "BUG:\|Oops"' </dev/nu
 busy() {
 	for _x in $1 $2; do
 		on "$_x" 'rm -f /dev/shm/region.cookie' </dev/null
-		away region "$_x" export --cookie-file /dev/shm/region.cookie --hold 500 --bytes $bytes --access rw --pattern 5
+		away region "$_x" export --cookie-file /dev/shm/region.cookie --hold $((500 * SLOW)) --bytes $bytes --access rw --pattern 5
 		wait_for 30 away_exports "$_x" || fail "$t-export" "$(says region "$_x" | tail -n 1)"
 	done
-	away copies "$1" stream "$(away_cookie "$2")" --bytes $bytes --seconds 400 --chunk 300000 --depth 4
-	away copies "$2" stream "$(away_cookie "$1")" --bytes $bytes --seconds 400 --chunk 20000 --depth 8 --put
+	away copies "$1" stream "$(away_cookie "$2")" --bytes $bytes --seconds $((400 * SLOW)) --chunk 300000 --depth 4
+	away copies "$2" stream "$(away_cookie "$1")" --bytes $bytes --seconds $((400 * SLOW)) --chunk 20000 --depth 8 --put
 	check $t-busy-$1 away_moves copies "$1"
 	check $t-busy-$2 away_moves copies "$2"
 }
@@ -89,7 +89,7 @@ for g in g1 g2; do
 	t=$type-idle
 	step "$g ($type) is saved and restored, its device idle"
 	on $g 'rm -f /dev/shm/region.cookie' </dev/null
-	away region $g export --cookie-file /dev/shm/region.cookie --hold 500 --bytes $bytes --access rw --pattern 5
+	away region $g export --cookie-file /dev/shm/region.cookie --hold $((500 * SLOW)) --bytes $bytes --access rw --pattern 5
 	wait_for 30 away_exports $g
 	old=$(away_cookie $g)
 	try $t-before $o root pull "$old" --bytes $bytes --verify 5

@@ -115,7 +115,7 @@ told() {
 	own:22 | own:23 | own:25) ;;
 	*) fail "$_t" "not an error of '$2': exit status $_rc, ${_error:-$(tail -n 1 "$OUT/c$1.err")}"; return ;;
 	esac
-	if [ $_ms -gt 5000 ]; then
+	if [ $_ms -gt $((5000 * SLOW)) ]; then
 		fail "$_t" "$_ms ms, $_error"
 	else
 		pass "$_t" "$_ms ms, $_error"

@@ -9,7 +9,7 @@ export_start() {
 	shift 3
 	_f=/dev/shm/$_n.$_u.cookie
 	on -u "$_u" "$_d" "rm -f $_f" </dev/null
-	on_bg "$_n" -t 600 -u "$_u" "$_d" "exec xnem-test export --cookie-file $_f --hold 590 $*"
+	on_bg "$_n" -t 600 -u "$_u" "$_d" "exec xnem-test export --cookie-file $_f --hold $((590 * SLOW)) $*"
 	if ! wait_for 30 _has_cookie "$_f" "$_d"; then
 		fail "export-$_n" "no cookie: $(tail -n 1 "$OUT/$_n.err")"
 		return 1
@@ -42,7 +42,7 @@ try() {
 counter() { on "$1" "sed -n 's/^$3 //p' /sys/kernel/debug/$2/counters" </dev/null; }
 
 # settled NAME [DOM...]: a test: nothing is held any more, in every domain that lives
-# (within the 5 s that xnem-leakcheck waits).
+# (within 5 s).
 settled() {
 	_t=$1
 	shift
@@ -50,7 +50,7 @@ settled() {
 	# shellcheck disable=SC2046 # a list
 	[ $# -gt 0 ] || set -- $(_domains)
 	for _d in "$@"; do
-		_said=$(on "$_d" xnem-leakcheck 2>&1 </dev/null) || _bad="$_bad $_d: $_said"
+		_said=$(on "$_d" xnem-leakcheck -t $((5 * SLOW)) 2>&1 </dev/null) || _bad="$_bad $_d: $_said"
 	done
 	if [ -z "$_bad" ]; then pass "$_t"; else fail "$_t" "$_bad"; fi
 }

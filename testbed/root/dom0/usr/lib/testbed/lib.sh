@@ -33,6 +33,7 @@
 #   kill_bg NAME                           end it (kills its process group over there)
 #   put FILE DOM:FILE / get DOM:FILE FILE  copy a file; its mode comes along with put
 #   wait_for SECONDS CMD...                run CMD twice a second until it succeeds
+#          (all limits are multiplied by $SLOW: 1, or as `host run --slow N` has it)
 #   step TEXT                              say what comes now (shown live; counts as progress)
 #   pass NAME [NOTE] / fail NAME WHY / skip NAME WHY    a test's result; none of them ends
 #   die WHY                                fail the scenario here and now
@@ -56,7 +57,7 @@
 # their devices; /usr/bin/xnem-leakcheck is run in each guest that has its device still
 # attached, and fails the scenario if it fails.
 
-: "${LIMIT:=60}"
+: "${LIMIT:=60}" "${SLOW:=1}"
 RUN=/run/testbed
 
 # One write, so that lines of several processes do not mix. File 9 is the host.
@@ -99,6 +100,7 @@ on() {
 	_ids=$(_user_ids "$_user") || return 125
 	_dom=$1
 	shift
+	_limit=$((_limit * SLOW))
 	# Which process this is, also in a subshell, where $$ is still the parent's.
 	read -r _pid _ </proc/self/stat
 	event "busy $_pid $_limit $_dom $(printf %s "$*" | head -n 1 | cut -c1-120)"
@@ -156,7 +158,7 @@ counters() {
 get() { on "${1%%:*}" "cat '${1#*:}'" </dev/null >"$2"; }
 
 wait_for() {
-	_end=$(($(cut -d. -f1 /proc/uptime) + $1))
+	_end=$(($(cut -d. -f1 /proc/uptime) + $1 * SLOW))
 	shift
 	until "$@"; do
 		[ "$(cut -d. -f1 /proc/uptime)" -lt $_end ] || return 1
@@ -191,7 +193,7 @@ guest_checkpoint() {
 	: >"$RUN/alive/$1"
 	guest_answers "$1"
 }
-guest_answers() { wait_for "$BOOT_LIMIT" testbed-agent exec -n -t 5 "$1" true; }
+guest_answers() { wait_for $((BOOT_LIMIT / SLOW)) testbed-agent exec -n -t 5 "$1" true; }
 
 guest_domid() { xl domid "$1" 2>/dev/null; }
 
