@@ -255,6 +255,8 @@ static int setup(struct xnem_fe *fe)
 	err = xnem_queues_setup(fe);
 	if (err) {
 		xenbus_dev_fatal(fe->xdev, err, "setting up the queues");
+		/* Without queues no disconnect() would come to them. */
+		xnem_windows_down(fe);
 		return err;
 	}
 	err = write_nodes(fe);
