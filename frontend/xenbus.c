@@ -431,9 +431,13 @@ static int probe(struct xenbus_device *xdev, const struct xenbus_device_id *id)
 /* Has the backend let go, or is there none that could? */
 static bool backend_let_go(struct xenbus_device *xdev)
 {
-	switch (xenbus_read_driver_state(xdev->otherend)) {
+	int state, err = xenbus_scanf(XBT_NIL, xdev->otherend, "state", "%d", &state);
+
+	/* Not xenbus_read_driver_state(): that it could not be read is no answer. */
+	if (err != 1)
+		return err == -ENOENT;
+	switch (state) {
 	case XenbusStateClosed:
-	case XenbusStateUnknown:
 	case XenbusStateInitialising:
 	case XenbusStateInitWait:
 		return true;
