@@ -377,6 +377,15 @@ static void stuck_work(struct work_struct *work)
 	mutex_unlock(&fe->state_lock);
 }
 
+/* Only what says so, or says nothing, is trusted; not what cannot be read. */
+static bool node_trusts(struct xenbus_device *xdev)
+{
+	unsigned int value;
+	int err = xenbus_scanf(XBT_NIL, xdev->nodename, "trusted", "%u", &value);
+
+	return err == 1 ? value : err == -ENOENT;
+}
+
 static int probe(struct xenbus_device *xdev, const struct xenbus_device_id *id)
 {
 	const char *last = strrchr(xdev->nodename, '/');
@@ -395,7 +404,7 @@ static int probe(struct xenbus_device *xdev, const struct xenbus_device_id *id)
 	}
 	kref_init(&fe->ref);
 	fe->xdev = xdev;
-	fe->trusted = trusted && xenbus_read_unsigned(xdev->nodename, "trusted", 1);
+	fe->trusted = trusted && node_trusts(xdev);
 	snprintf(fe->name, sizeof(fe->name), "xnem%u", fe->id);
 	spin_lock_init(&fe->lock);
 	mutex_init(&fe->state_lock);
