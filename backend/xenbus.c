@@ -266,7 +266,16 @@ static int probe(struct xenbus_device *xdev, const struct xenbus_device_id *id)
 	for (i = 0; i < XNEM_BE_QUEUES; i++)
 		dev->queues[i].dev = dev;
 
-	zone = node_or_null(xdev->nodename, "zone");
+	zone = xenbus_read(XBT_NIL, xdev->nodename, "zone", NULL);
+	if (IS_ERR(zone)) {
+		err = PTR_ERR(zone);
+		/* That it could not be read does not put a guest among others. */
+		if (err != -ENOENT) {
+			xenbus_dev_fatal(xdev, err, "reading %s/zone", xdev->nodename);
+			goto free;
+		}
+		zone = NULL;
+	}
 	if (zone && !xnem_zone_name_ok(zone)) {
 		err = -EINVAL;
 		xenbus_dev_fatal(xdev, err, "not a zone's name: %s/zone", xdev->nodename);
