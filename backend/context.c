@@ -68,22 +68,28 @@ void xnem_ctx_put(struct xnem_be_ctx *ctx)
 		kfree_rcu(ctx, rcu);
 }
 
-/* Map @nr pages, each by itself when @nr is 1 or as one stretch. */
-static void *map(struct xnem_be *dev, const xnem_le32 *refs, u32 nr)
+/* Map @nr pages, each by itself when @nr is 1 or as one stretch. NULL: *@status says why. */
+static void *map(struct xnem_be *dev, const xnem_le32 *refs, u32 nr, enum xnem_status *status)
 {
 	grant_ref_t grefs[1u << XNEM_INBOX_ORDER_MAX];
 	void *vaddr;
 	u32 i;
+	int err;
 
+	*status = XNEM_ST_FAULT;
 	/* Each failure writes to the log and to xenstore: one is enough. */
 	if (READ_ONCE(dev->map_failed))
 		return NULL;
 	for (i = 0; i < nr; i++)
 		grefs[i] = le32_to_cpu(refs[i]);
-	/* When this fails it closes the device, too. */
-	if (!xenbus_map_ring_valloc(dev->xdev, grefs, nr, &vaddr))
+	err = xenbus_map_ring_valloc(dev->xdev, grefs, nr, &vaddr);
+	if (!err)
 		return vaddr;
-	WRITE_ONCE(dev->map_failed, true);
+	/* Xen's refusal closes the device, too; for want of memory it goes on. */
+	if (err == -ENOMEM)
+		*status = XNEM_ST_NOMEM;
+	else
+		WRITE_ONCE(dev->map_failed, true);
 	return NULL;
 }
 
@@ -98,18 +104,24 @@ enum xnem_status xnem_ctx_open(struct xnem_be_ctx *ctx, const struct xnem_reques
 
 	if (ctx->opened)
 		return XNEM_ST_CONTEXT;
-	ctx->opened = true;
-	ctx->cpage = map(dev, &req->u.open.cpage_ref, 1);
+	ctx->cpage = map(dev, &req->u.open.cpage_ref, 1, &status);
 	if (!ctx->cpage)
-		return XNEM_ST_FAULT;
-	if (!inbox)
-		return XNEM_ST_OK;
-	control = map(dev, &req->u.open.control_ref, 1);
-	slots = control ? map(dev, req->u.open.inbox_ref, pages) : NULL;
-	status = slots ? xnem_inbox_open(ctx, control, slots, pages * XNEM_INBOX_SLOTS_PER_PAGE) :
-			 XNEM_ST_FAULT;
-	if (status == XNEM_ST_OK)
 		return status;
+	if (inbox) {
+		control = map(dev, &req->u.open.control_ref, 1, &status);
+		if (control)
+			slots = map(dev, req->u.open.inbox_ref, pages, &status);
+		if (slots)
+			status = xnem_inbox_open(ctx, control, slots,
+						 pages * XNEM_INBOX_SLOTS_PER_PAGE);
+	} else {
+		status = XNEM_ST_OK;
+	}
+	if (status == XNEM_ST_OK) {
+		/* What came to nothing may be tried again. */
+		ctx->opened = true;
+		return status;
+	}
 	if (slots)
 		xenbus_unmap_ring_vfree(dev->xdev, slots);
 	if (control)
