@@ -262,7 +262,10 @@ static bool start_unordered(struct xnem_job *job, const struct xnem_request *req
 				xnem_ctx_cancel(ctx, le32_to_cpu(req->u.cancel.id)), 0);
 		return true;
 	case XNEM_OP_CLOSE_CONTEXT:
-		xnem_ctx_close(ctx, job);
+		if (ctx)
+			xnem_ctx_close(ctx, job);
+		else
+			xnem_job_answer(job, XNEM_ST_OK, 0, 0, 0);
 		return true;
 	case XNEM_OP_DESCRIBE:
 		xnem_window_describe(job, req);
@@ -296,7 +299,10 @@ static void handle(struct xnem_be_queue *q, const struct xnem_request *req)
 	status = xnem_check_request(req, &q->dev->limits, q->dev->features);
 	/* A request that is refused has its completion page entry, too. */
 	if (number < q->dev->limits.contexts && job->op != XNEM_OP_DESCRIBE)
-		job->ctx = xnem_ctx_of(q, number, status == XNEM_ST_OK, &status);
+		/* What is not there is not made to be closed: that could fail. */
+		job->ctx = xnem_ctx_of(q, number,
+				       status == XNEM_ST_OK && job->op != XNEM_OP_CLOSE_CONTEXT,
+				       &status);
 	if (job->ctx)
 		job->ctx->nr_jobs++;
 	if (status != XNEM_ST_OK)
