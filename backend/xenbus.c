@@ -114,9 +114,12 @@ static int connect(struct xnem_be *dev)
 static void set_state(struct xnem_be *dev, enum xenbus_state state)
 {
 	struct xenbus_device *xdev = dev->xdev;
+	enum xenbus_state before = XenbusStateUnknown;
 
-	while (xdev->state != state) {
-		switch (xdev->state) {
+	/* A state that cannot be written would be tried for ever. */
+	while (xdev->state != state && xdev->state != before) {
+		before = xdev->state;
+		switch (before) {
 		case XenbusStateInitialising:
 			xenbus_switch_state(xdev, XenbusStateInitWait);
 			break;
