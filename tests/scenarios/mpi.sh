@@ -107,6 +107,13 @@ step "ompi#239, ompi#9802, ucx#3038: without XNEM it goes by the network and say
 	says no-module "no XNEM"
 	guest_load g2
 	job 0 module-again -x required -n 2 mpi-page
+	on g2 'chmod 600 /dev/xnem0' </dev/null
+	job 0 no-permission -u user $verbose -n 2 mpi-page
+	says no-permission "no XNEM: .*no permission"
+	job bad no-permission-required -x required -u user -n 2 mpi-page
+	says no-permission-required "no permission"
+	on g2 'chmod 660 /dev/xnem0' </dev/null
+	job 0 permission-again -x required -u user -n 2 mpi-page
 }
 
 step "the device goes while messages do"
