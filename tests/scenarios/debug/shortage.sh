@@ -51,7 +51,7 @@ export_start own g2 root --bytes 300000 --pattern 3 --access rw --any || exit
 step "the frontend, called by a process"
 check injection short g1 0
 each pull pull "$cookie_own" --bytes 70000 --verify 3
-each push push "$cookie_own" --bytes 300
+each push push "$cookie_own" --bytes 300 --pattern 3
 each churn churn "$cookie_own" --bytes 9000 --seed 3 --count 1
 each ping ping --count 1
 each export export --bytes 100000 --hold 0
@@ -61,7 +61,7 @@ check workers mark drv xnem-worker
 for percent in 2 10 40; do
 	check "workers-$percent" short drv $percent
 	if on -t 300 g1 "bad=0; n=0; while [ \$n -lt 20 ]; do
-			for what in 'pull $cookie_own --bytes 70000' 'push $cookie_own --bytes 300' 'export --bytes 30000 --hold 0' 'ping --count 3'; do
+			for what in 'pull $cookie_own --bytes 70000' 'push $cookie_own --bytes 300 --pattern 3' 'export --bytes 30000 --hold 0' 'ping --count 3'; do
 				timeout 60 xnem-test \$what >/dev/null 2>&1
 				rc=\$?
 				case \$rc in 0) ;; 2) bad=\$((bad + 1)) ;; *) echo \"\$what: \$rc\"; exit 1 ;; esac
