@@ -315,8 +315,7 @@ struct xnem_be_ctx {
 	struct list_head large;
 	struct list_head large_turn;
 
-	/** Its pages (xnemif.h, section 6). */
-	bool opened;
+	/** Its pages (xnemif.h, section 6); NULL: not opened. */
 	struct xnem_cpage_entry *cpage;
 	u32 cpage_prod;
 	/** Address of the inbox; id 0: it has none.  Set once. */

@@ -102,7 +102,8 @@ enum xnem_status xnem_ctx_open(struct xnem_be_ctx *ctx, const struct xnem_reques
 	struct xnem_be *dev = ctx->dev;
 	enum xnem_status status;
 
-	if (ctx->opened)
+	/* One whose open request came to nothing has none: it may be tried again. */
+	if (ctx->cpage)
 		return XNEM_ST_CONTEXT;
 	ctx->cpage = map(dev, &req->u.open.cpage_ref, 1, &status);
 	if (!ctx->cpage)
@@ -117,11 +118,8 @@ enum xnem_status xnem_ctx_open(struct xnem_be_ctx *ctx, const struct xnem_reques
 	} else {
 		status = XNEM_ST_OK;
 	}
-	if (status == XNEM_ST_OK) {
-		/* What came to nothing may be tried again. */
-		ctx->opened = true;
+	if (status == XNEM_ST_OK)
 		return status;
-	}
 	if (slots)
 		xenbus_unmap_ring_vfree(dev->xdev, slots);
 	if (control)
