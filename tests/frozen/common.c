@@ -121,11 +121,12 @@ uint16_t register_it(struct frontend *fe, struct region *r, const struct xnem_re
 	return c.status;
 }
 
-int make_region(struct frontend *fe, struct region *r, uint32_t access, uint32_t flags,
-		uint32_t offset, uint64_t length)
+int make_region_in(struct frontend *fe, uint32_t context, struct region *r, uint32_t access,
+		   uint32_t flags, uint32_t offset, uint64_t length)
 {
 	struct xnem_request req = register_request(access, flags, offset, length);
 
+	req.context = context;
 	r->pages = grant_pages(fe, req.u.reg.nr_pages, access & W);
 	r->mem = r->pages->mem + offset;
 	if (!(flags & XNEM_REGION_WINDOWED))
@@ -133,6 +134,12 @@ int make_region(struct frontend *fe, struct region *r, uint32_t access, uint32_t
 	EXPECT(XNEM_ST_OK, register_it(fe, r, &req));
 	EXPECT(true, r->cookie.id != 0);
 	return 0;
+}
+
+int make_region(struct frontend *fe, struct region *r, uint32_t access, uint32_t flags,
+		uint32_t offset, uint64_t length)
+{
+	return make_region_in(fe, CTX, r, access, flags, offset, length);
 }
 
 struct xnem_completion deregister(struct frontend *fe, const struct region *r)

@@ -65,6 +65,9 @@ struct xnem_request register_request(uint32_t access, uint32_t flags, uint32_t o
 				     uint64_t length);
 uint16_t register_it(struct frontend *fe, struct region *r, const struct xnem_request *req);
 /** A region of pages of its own. */
+int make_region_in(struct frontend *fe, uint32_t context, struct region *r, uint32_t access,
+		   uint32_t flags, uint32_t offset, uint64_t length);
+/** The same in context CTX. */
 int make_region(struct frontend *fe, struct region *r, uint32_t access, uint32_t flags,
 		uint32_t offset, uint64_t length);
 struct xnem_completion deregister(struct frontend *fe, const struct region *r);

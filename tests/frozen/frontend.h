@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A frontend of version 1 in user space, written from xnemif-1.h alone: one
- * device, one queue unless a test wants more.  What the guest's kernel gives it are Xen's own devices:
- * grants of pages (/dev/xen/gntalloc), event channels (/dev/xen/evtchn) and
- * xenstore (/dev/xen/xenbus); no module of XNEM's is loaded.
+ * device, one queue unless a test wants more.  What the guest's kernel gives it
+ * are Xen's own devices: grants of pages (/dev/xen/gntalloc), event channels
+ * (/dev/xen/evtchn) and xenstore (/dev/xen/xenbus); no module of XNEM's is
+ * loaded.
  *
  * What the environment owes (a device, memory, an answer of xenstore) ends the
  * program with a message when it is missing.  What is tested returns.

@@ -32,19 +32,15 @@ static struct xnem_completion call_on(struct frontend *fe, uint32_t queue, uint3
 	return c;
 }
 
-/* make_region() in context CTX1, by queue 1. */
+/* In context CTX1, by queue 1. */
 static int make_region1(struct frontend *fe, struct region *r, uint32_t access, uint64_t length)
 {
-	struct xnem_request req = register_request(access, 0, 0, length);
-	struct xnem_completion c;
+	int failed;
 
-	r->pages = grant_pages(fe, req.u.reg.nr_pages, access & W);
-	r->mem = r->pages->mem;
-	give_refs(fe, &req, r->pages);
-	c = call_on(fe, 1, CTX1, req);
-	EXPECT(XNEM_ST_OK, c.status);
-	r->cookie = (struct xnem_cookie){ c.data[0], c.data[1] };
-	return 0;
+	fe->q = &fe->queues[1];
+	failed = make_region_in(fe, CTX1, r, access, 0, 0, length);
+	fe->q = fe->queues;
+	return failed;
 }
 
 static int context_of_another_queue(struct frontend *fe)
