@@ -4,13 +4,14 @@ import collections
 import fnmatch
 import re
 
+# After one of these lockdep turns itself off.
+LOCKDEP = r"WARNING: (?:possible|suspicious|inconsistent|bad unlock|held lock|lock held|nested lock|chain cache)"
 # What the first line of such a message looks like. Only clear signs: a scenario may
 # well print "error".
 PATTERNS = [
     r"\bBUG: ", r"kernel BUG at ", r"\bOops: ", r"general protection fault",
     r"unable to handle (?:kernel|page)", r"Kernel panic - not syncing",
-    r"WARNING: CPU: \d+ PID",
-    r"WARNING: (?:possible|suspicious|inconsistent|bad unlock|held lock|lock held|nested lock|chain cache)",
+    r"WARNING: CPU: \d+ PID", LOCKDEP,
     r"INFO: (?:possible|suspicious|inconsistent|trying to register)",
     r"INFO: task .* blocked for more than",
     r"rcu: .*(?:detected stalls|self-detected stall|detected expedited stalls)", r"soft lockup", r"hard LOCKUP",
